@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _MM_PROMOTE_INTERNAL_H
+#define _MM_PROMOTE_INTERNAL_H
+
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/promote.h>
+#include <linux/types.h>
+
+struct callback_head;
+struct mem_cgroup;
+
+/* Why a candidate was not promoted, in the order of the vmstat counters. */
+enum promote_refusal {
+	PROMOTE_FAIL_STALE,
+	PROMOTE_FAIL_MAPPED,
+	PROMOTE_FAIL_DIRTY,
+	PROMOTE_FAIL_WRITEBACK,
+	PROMOTE_FAIL_LOCKED,
+	PROMOTE_FAIL_BUSY,
+	PROMOTE_FAIL_NODE,
+	PROMOTE_FAIL_CPUSET,
+	PROMOTE_FAIL_POLICY,
+	PROMOTE_FAIL_RATE,
+	PROMOTE_FAIL_BUDGET,
+	PROMOTE_FAIL_NOMEM,
+	PROMOTE_FAIL_OTHER,
+	PROMOTE_ACCEPTED,
+};
+
+/**
+ * struct promote_mover - moves candidates to the top tier in batches
+ * @nid: target node, %NUMA_NO_NODE if there is none
+ * @room: pages that may still be moved to it
+ * @refusal: why there is no target
+ * @folios: isolated folios of one memory cgroup, all order-0 or one large
+ * @memcg: their memory cgroup, referenced while there are any
+ * @nr_folios: number of them
+ * @nr_pages: their pages
+ * @nr_local: number of them that are on the node of the current CPU
+ * @nr_moved: pages moved so far
+ */
+struct promote_mover {
+	int nid;
+	unsigned long room;
+	enum promote_refusal refusal;
+	struct list_head folios;
+	struct mem_cgroup *memcg;
+	unsigned int nr_folios;
+	unsigned int nr_pages;
+	unsigned int nr_local;
+	unsigned long nr_moved;
+};
+
+/* Pages moved with one call of migrate_pages() and between two time checks */
+#define PROMOTE_BATCH_PAGES	64
+
+void promote_mover_start(struct promote_mover *mover);
+enum promote_refusal promote_mover_add(struct promote_mover *mover,
+				       unsigned long pfn);
+void promote_mover_flush(struct promote_mover *mover);
+void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
+
+extern u32 promote_min_gap_ms;
+void promote_task_work(struct callback_head *work);
+
+bool promote_is_enabled(void);
+void promote_set_enabled(bool enabled);
+const char *promote_inactive_reason(void);
+
+static inline u32 promote_now_ms(void)
+{
+	return jiffies_to_msecs(jiffies);
+}
+
+#endif /* _MM_PROMOTE_INTERNAL_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mover: takes PFNs of candidates, checks that each is still a folio
+ * worth moving, and hands them to migration in batches. Sources of
+ * candidates differ, the mover does not.
+ */
+#include <linux/backing-dev.h>
+#include <linux/buffer_head.h>
+#include <linux/cpuset.h>
+#include <linux/memcontrol.h>
+#include <linux/memory_hotplug.h>
+#include <linux/migrate.h>
+#include <linux/mmzone.h>
+#include <linux/pagemap.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+
+#include <trace/events/promote.h>
+
+#include "../internal.h"
+#include "internal.h"
+#include "policy.h"
+
+static_assert(PAGECACHE_PROMOTE_FAIL_OTHER - PAGECACHE_PROMOTE_FAIL_STALE ==
+	      PROMOTE_FAIL_OTHER - PROMOTE_FAIL_STALE);
+
+/**
+ * promote_count_refused - count candidates that were not promoted
+ * @refusal: why
+ * @nr: how many folios
+ */
+void promote_count_refused(enum promote_refusal refusal, unsigned long nr)
+{
+	count_vm_events(PAGECACHE_PROMOTE_FAIL_STALE + refusal, nr);
+}
+
+/* Pages that the node can take without reclaim. */
+static unsigned long promote_node_room(int nid)
+{
+	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
+	pg_data_t *pgdat = NODE_DATA(nid);
+	unsigned long room = 0;
+	int i;
+
+	for (i = 0; i <= highest; i++) {
+		struct zone *zone = pgdat->node_zones + i;
+
+		if (!managed_zone(zone))
+			continue;
+		room += promote_zone_room(zone_page_state(zone, NR_FREE_PAGES),
+					  promo_wmark_pages(zone),
+					  zone->lowmem_reserve[highest],
+					  zone_managed_pages(zone));
+	}
+	return room;
+}
+
+/*
+ * The nearest node of the top tier that the cpuset of the current task allows
+ * and that has headroom. The refusal names the test that came furthest.
+ */
+static void promote_choose_target(struct promote_mover *mover)
+{
+	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
+	struct zonelist *zonelist;
+	struct zoneref *z;
+	struct zone *zone;
+	int nid, last = NUMA_NO_NODE;
+
+	mover->nid = NUMA_NO_NODE;
+	mover->refusal = PROMOTE_FAIL_NODE;
+	zonelist = node_zonelist(numa_node_id(), GFP_HIGHUSER_MOVABLE);
+	for_each_zone_zonelist(zone, z, zonelist, highest) {
+		nid = zone_to_nid(zone);
+		if (nid == last || !node_is_toptier(nid))
+			continue;
+		last = nid;
+		if (!node_isset(nid, cpuset_current_mems_allowed)) {
+			mover->refusal = max(mover->refusal,
+					     PROMOTE_FAIL_CPUSET);
+			continue;
+		}
+		mover->room = promote_node_room(nid);
+		if (mover->room) {
+			mover->nid = nid;
+			mover->refusal = PROMOTE_ACCEPTED;
+			return;
+		}
+		mover->refusal = PROMOTE_FAIL_BUDGET;
+	}
+}
+
+/**
+ * promote_mover_start - prepare to move candidates for the current task
+ * @mover: the mover, on the stack of the caller
+ *
+ * Sets the target node, or the reason why there is none.
+ *
+ * Context: Process context.
+ */
+void promote_mover_start(struct promote_mover *mover)
+{
+	*mover = (struct promote_mover) {
+		.folios = LIST_HEAD_INIT(mover->folios),
+	};
+	promote_choose_target(mover);
+	/* What this CPU has just added to the page cache is not on a list. */
+	if (mover->nid != NUMA_NO_NODE)
+		lru_add_drain();
+}
+
+/* Get the folio at a PFN that may be anything by now. */
+static struct folio *promote_get_folio(unsigned long pfn)
+{
+	struct page *page = pfn_to_online_page(pfn);
+	struct folio *folio;
+
+	if (!page)
+		return NULL;
+
+	folio = page_folio(page);
+	if (!folio_try_get(folio))
+		return NULL;
+	if (page_folio(page) != folio || folio_pfn(folio) != pfn) {
+		folio_put(folio);
+		return NULL;
+	}
+	return folio;
+}
+
+/*
+ * Migration of folios with busy buffers in this mode sends an IPI to every
+ * CPU, several times. Metadata and journalled data are not worth that.
+ */
+static bool promote_mapping_migrates(const struct address_space *mapping)
+{
+	return IS_ENABLED(CONFIG_BUFFER_HEAD) ?
+		mapping->a_ops->migrate_folio != buffer_migrate_folio_norefs :
+		true;
+}
+
+static enum promote_refusal promote_check_mapping(struct folio *folio)
+{
+	struct address_space *mapping;
+
+	/* Keeps the inode; the folio can be truncated at any time. */
+	guard(rcu)();
+
+	mapping = READ_ONCE(folio->mapping);
+	if (!mapping || folio_test_anon(folio) || !mapping->host)
+		return PROMOTE_FAIL_STALE;
+	if (!S_ISREG(mapping->host->i_mode) || mapping_inaccessible(mapping) ||
+	    !promote_mapping_migrates(mapping))
+		return PROMOTE_FAIL_OTHER;
+	if (folio_test_dirty(folio) && mapping_can_writeback(mapping))
+		return PROMOTE_FAIL_DIRTY;
+	return PROMOTE_ACCEPTED;
+}
+
+/*
+ * Is this still an unmapped folio of a lower tier, and can migration succeed?
+ * Ask first: migration allocates the destination before it finds out. A clock
+ * that is unset says that the page was freed, or moved, since it was recorded.
+ */
+static enum promote_refusal promote_check_folio(struct folio *folio)
+{
+	enum promote_refusal refusal;
+
+	if (!folio_use_access_time(folio) ||
+	    folio_last_cpupid(folio) == (-1 & LAST_CPUPID_MASK))
+		return PROMOTE_FAIL_STALE;
+	if (folio_mapped(folio))
+		return PROMOTE_FAIL_MAPPED;
+	if (!folio_test_lru(folio))
+		return PROMOTE_FAIL_BUSY;
+	if (folio_test_unevictable(folio) || folio_contain_hwpoisoned_page(folio))
+		return PROMOTE_FAIL_OTHER;
+	refusal = promote_check_mapping(folio);
+	if (refusal != PROMOTE_ACCEPTED)
+		return refusal;
+	if (folio_test_writeback(folio))
+		return PROMOTE_FAIL_WRITEBACK;
+	if (folio_test_locked(folio))
+		return PROMOTE_FAIL_LOCKED;
+	if (folio_ref_count(folio) != folio_expected_ref_count(folio) + 1)
+		return PROMOTE_FAIL_BUSY;
+	return PROMOTE_ACCEPTED;
+}
+
+/* May the memory cgroup that the file is charged to use the target node? */
+static bool promote_memcg_allows(struct mem_cgroup *memcg, int nid)
+{
+	nodemask_t mask = nodemask_of_node(nid);
+
+	mem_cgroup_node_filter_allowed(memcg, &mask);
+	return !nodes_empty(mask);
+}
+
+/*
+ * The batch is for one memory cgroup, since migration counts for one. Order-0
+ * folios travel together, a large one alone: if the node has no large page,
+ * that ends the batch.
+ */
+static bool promote_batch_takes(struct promote_mover *mover,
+				struct folio *folio)
+{
+	struct folio *first;
+
+	if (!mover->nr_folios)
+		return false;
+	first = list_first_entry(&mover->folios, struct folio, lru);
+	if (folio_test_large(first) || folio_test_large(folio))
+		return false;
+	guard(rcu)();
+	return folio_memcg(folio) == mover->memcg;
+}
+
+static enum promote_refusal promote_batch_open(struct promote_mover *mover,
+					       struct folio *folio)
+{
+	struct mem_cgroup *memcg;
+
+	promote_mover_flush(mover);
+	memcg = get_mem_cgroup_from_folio(folio);
+	if (!promote_memcg_allows(memcg, mover->nid)) {
+		mem_cgroup_put(memcg);
+		return PROMOTE_FAIL_CPUSET;
+	}
+	mover->memcg = memcg;
+	return PROMOTE_ACCEPTED;
+}
+
+static enum promote_refusal promote_batch_add(struct promote_mover *mover,
+					      struct folio *folio)
+{
+	enum promote_refusal refusal;
+
+	if (folio_nr_pages(folio) > mover->room)
+		return PROMOTE_FAIL_BUDGET;
+	if (!promote_batch_takes(mover, folio)) {
+		refusal = promote_batch_open(mover, folio);
+		if (refusal != PROMOTE_ACCEPTED)
+			return refusal;
+	}
+	if (migrate_misplaced_folio_isolate(folio))
+		return PROMOTE_FAIL_BUSY;
+
+	/*
+	 * Arrive among the young: MGLRU would put a folio that is not active
+	 * into the oldest generations, where demotion looks first.
+	 */
+	folio_set_active(folio);
+	list_add_tail(&folio->lru, &mover->folios);
+	mover->nr_folios++;
+	mover->nr_pages += folio_nr_pages(folio);
+	mover->nr_local += folio_nid(folio) == numa_node_id();
+	mover->room -= folio_nr_pages(folio);
+	return PROMOTE_ACCEPTED;
+}
+
+/**
+ * promote_mover_add - offer a candidate
+ * @mover: the mover, with a target
+ * @pfn: first page of what was a hot folio
+ *
+ * An accepted folio is isolated until the next promote_mover_flush().
+ *
+ * Context: Process context, may sleep.
+ * Return: %PROMOTE_ACCEPTED, or why not.
+ */
+enum promote_refusal promote_mover_add(struct promote_mover *mover,
+				       unsigned long pfn)
+{
+	struct folio *folio = promote_get_folio(pfn);
+	enum promote_refusal refusal;
+
+	if (!folio)
+		return PROMOTE_FAIL_STALE;
+
+	refusal = promote_check_folio(folio);
+	if (refusal == PROMOTE_ACCEPTED)
+		refusal = promote_batch_add(mover, folio);
+	folio_put(folio);
+	return refusal;
+}
+
+/* Count while the folios are still there and belong to the cgroup. */
+static void promote_count_candidates(struct promote_mover *mover)
+{
+	count_vm_events(NUMA_HINT_PAGE_CACHE, mover->nr_folios);
+	count_memcg_events(mover->memcg, NUMA_HINT_PAGE_CACHE,
+			   mover->nr_folios);
+	if (mover->nr_local) {
+		count_vm_events(NUMA_HINT_PAGE_CACHE_LOCAL, mover->nr_local);
+		count_memcg_events(mover->memcg, NUMA_HINT_PAGE_CACHE_LOCAL,
+				   mover->nr_local);
+	}
+	/* Into headroom, so not limited by the rate. */
+	mod_node_page_state(NODE_DATA(mover->nid), PGPROMOTE_CANDIDATE_NRL,
+			    mover->nr_pages);
+}
+
+/**
+ * promote_mover_flush - move what was accepted
+ * @mover: the mover
+ *
+ * Context: Process context, may sleep.
+ */
+void promote_mover_flush(struct promote_mover *mover)
+{
+	enum promote_refusal refusal = PROMOTE_ACCEPTED;
+	unsigned int nr_moved, order, nr_failed;
+	struct folio *first;
+	int ret, src_nid;
+
+	if (!mover->nr_folios)
+		goto put;
+
+	first = list_first_entry(&mover->folios, struct folio, lru);
+	src_nid = folio_nid(first);
+	order = folio_order(first);
+	promote_count_candidates(mover);
+	ret = migrate_misplaced_folio_batch(&mover->folios, mover->nid,
+					    &nr_moved);
+	if (ret) {
+		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
+					   PROMOTE_FAIL_BUSY;
+		nr_failed = (mover->nr_pages - nr_moved) >> order;
+		promote_count_refused(refusal, nr_failed);
+	}
+	trace_promote_migrate(src_nid, mover->nid, order, mover->nr_pages,
+			      nr_moved, refusal);
+	mover->nr_moved += nr_moved;
+	mover->nr_folios = 0;
+	mover->nr_pages = 0;
+	mover->nr_local = 0;
+put:
+	mem_cgroup_put(mover->memcg);
+	mover->memcg = NULL;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The source of candidates: accesses to unmapped page cache. Records them
+ * when they happen and drains them when the task returns to user space.
+ */
+#include <linux/pagemap.h>
+#include <linux/preempt.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/cputime.h>
+#include <linux/sched/numa_balancing.h>
+#include <linux/sched/rt.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+#include <linux/vmstat.h>
+
+#include <trace/events/promote.h>
+
+#include "internal.h"
+#include "policy.h"
+#include "promo_list.h"
+
+u32 promote_min_gap_ms __read_mostly = 16;
+
+static struct promote_clock promote_clock(void)
+{
+	return (struct promote_clock) {
+		.mask = PAGE_ACCESS_TIME_MASK,
+		.resolution = 1 << PAGE_ACCESS_TIME_BUCKETS,
+		.min_gap = READ_ONCE(promote_min_gap_ms),
+		.threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold),
+	};
+}
+
+/*
+ * Tasks that come by on the way back to user space and may be delayed there.
+ * What reclaim and interrupts touch is not the access of a reader.
+ */
+static bool promote_task_may_record(struct task_struct *tsk)
+{
+	return in_task() &&
+	       !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD)) &&
+	       !rt_or_dl_task(tsk);
+}
+
+/*
+ * Unmapped page cache of a regular file. The caller's reference keeps the
+ * folio but not the mapping, RCU keeps the inode.
+ */
+static bool promote_folio_may_record(struct folio *folio)
+{
+	struct address_space *mapping;
+	struct inode *host;
+	bool ret;
+
+	if (folio_test_unevictable(folio) || folio_mapped(folio))
+		return false;
+
+	rcu_read_lock();
+	mapping = READ_ONCE(folio->mapping);
+	host = mapping && !folio_test_anon(folio) ?
+		READ_ONCE(mapping->host) : NULL;
+	ret = host && S_ISREG(host->i_mode);
+	rcu_read_unlock();
+	return ret;
+}
+
+static void promote_queue_work(struct task_struct *tsk)
+{
+	struct callback_head *work = &tsk->promo_work;
+
+	if (work->next != work)
+		return;
+	/* An exiting task takes no work: its list is of no more use. */
+	if (task_work_add(tsk, work, TWA_RESUME))
+		work->next = work;
+}
+
+static void promote_record(struct task_struct *tsk, struct folio *folio,
+			   u32 now, u32 stamp)
+{
+	struct promo_list *list = tsk->promo_list;
+
+	/* The task_work allocates it. The time stays, to be hot again. */
+	if (!list) {
+		promote_queue_work(tsk);
+		return;
+	}
+	if (list->draining)
+		return;
+
+	if (promo_list_add(list, folio_pfn(folio), folio_nr_pages(folio),
+			   now)) {
+		folio_xchg_access_time(folio, stamp);
+		count_vm_event(PAGECACHE_PROMOTE_QUEUED);
+		trace_promote_record(folio_nid(folio), folio_order(folio),
+				     list->nr);
+	}
+	if (promo_list_due(list, now))
+		promote_queue_work(tsk);
+}
+
+/**
+ * __promote_folio_accessed - out of line part of promote_folio_accessed()
+ * @folio: a folio of a lower tier that the LRU calls hot
+ *
+ * Context: Any, see promote_folio_accessed().
+ */
+void __promote_folio_accessed(struct folio *folio)
+{
+	struct promote_clock clock = promote_clock();
+	u32 now = promote_now_ms();
+	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	enum promote_heat heat;
+
+	/* Most calls end here, before they have touched another cache line. */
+	heat = promote_heat(&clock, now, last, folio_order(folio));
+	if (heat == PROMOTE_RECENT)
+		return;
+
+	if (!promote_task_may_record(current) ||
+	    !promote_folio_may_record(folio))
+		return;
+
+	now = promote_access_time(&clock, now);
+	if (heat == PROMOTE_COLD)
+		folio_xchg_access_time(folio, now);
+	else
+		promote_record(current, folio, promote_now_ms(), now);
+}
+
+static enum promote_refusal promote_one(struct promote_mover *mover,
+					const struct promo_entry *entry)
+{
+	if (promote_now_ms() - entry->queued_ms > PROMO_LIST_STALE_MS)
+		return PROMOTE_FAIL_STALE;
+	return promote_mover_add(mover, entry->pfn);
+}
+
+/* Move what is on the list until it is empty or the time is used up. */
+static unsigned int promote_drain_entries(struct promote_mover *mover,
+					  struct promo_list *list)
+{
+	u64 deadline = local_clock() + list->credit_ns;
+	unsigned int nr_drained = 0;
+	unsigned int checked = 0;
+	struct promo_entry entry;
+	enum promote_refusal refusal;
+
+	while (promo_list_pop(list, &entry)) {
+		nr_drained++;
+		refusal = promote_one(mover, &entry);
+		if (refusal != PROMOTE_ACCEPTED)
+			promote_count_refused(refusal, 1);
+
+		checked += entry.nr_pages;
+		if (checked < PROMOTE_BATCH_PAGES)
+			continue;
+		checked = 0;
+		promote_mover_flush(mover);
+		if (fatal_signal_pending(current) ||
+		    (s64)(local_clock() - deadline) >= 0)
+			break;
+	}
+	promote_mover_flush(mover);
+	return nr_drained;
+}
+
+static void promote_drain(struct promo_list *list)
+{
+	struct promote_mover mover;
+	unsigned int nr_drained;
+
+	promote_mover_start(&mover);
+	if (mover.nid == NUMA_NO_NODE) {
+		/* One check for all: no folio is touched in vain. */
+		nr_drained = list->nr;
+		promote_count_refused(mover.refusal, nr_drained);
+		promo_list_clear(list);
+	} else {
+		nr_drained = promote_drain_entries(&mover, list);
+	}
+	count_vm_events(PAGECACHE_PROMOTE_DRAINED, nr_drained);
+	trace_promote_drain(mover.nid, nr_drained, list->nr, mover.nr_moved,
+			    mover.refusal);
+}
+
+/*
+ * A drain takes as long as the task ran for itself since the last one. What
+ * is left has to wait for a tick, or each system call would move a few.
+ */
+static void promote_drain_paced(struct promo_list *list)
+{
+	u64 start;
+
+	list->credit_ns = promote_pace_earn(list->credit_ns,
+			task_sched_runtime(current) - list->runtime_ns);
+	if (list->credit_ns > 0) {
+		start = local_clock();
+		promote_drain(list);
+		list->credit_ns -= local_clock() - start;
+	}
+	list->runtime_ns = task_sched_runtime(current);
+	if (list->nr)
+		list->retry = jiffies + 1;
+}
+
+static struct promo_list *promo_list_alloc(void)
+{
+	struct promo_list *list;
+
+	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (list)
+		promo_list_init(list, task_sched_runtime(current));
+	return list;
+}
+
+/**
+ * promote_task_work - drain the list of the current task, or allocate it
+ * @work: its promo_work
+ *
+ * Context: Return to user space, may sleep; also the exit of the task.
+ */
+void promote_task_work(struct callback_head *work)
+{
+	struct promo_list *list = current->promo_list;
+
+	work->next = work;
+	if (current->flags & PF_EXITING)
+		return;
+	if (!list) {
+		current->promo_list = promo_list_alloc();
+		return;
+	}
+	if (!static_branch_likely(&promote_pagecache_key)) {
+		promo_list_clear(list);
+		return;
+	}
+	list->draining = true;
+	promote_drain_paced(list);
+	list->draining = false;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "policy.h"
+
+/*
+ * A mark covers a whole folio, so that at the same heat per page a large
+ * folio is marked more often. Halve the threshold for every factor of 16 in
+ * size: a quarter for 2 MiB of 4 KiB pages, which a sequential reader of a
+ * file larger than the threshold's worth of reading still meets.
+ */
+#define PROMOTE_ORDERS_PER_HALF	4
+
+/* A task that has run for long without a drain may not make up for all of it */
+#define PROMOTE_PACE_MAX_NS	(10 * 1000 * 1000)
+
+/* The margin above the watermark, as a share of the zone and at least */
+#define PROMOTE_MARGIN_SHIFT	8
+#define PROMOTE_MARGIN_MIN	64
+
+/**
+ * promote_heat - judge an access by the time of the last one
+ * @clock: how times are kept
+ * @now: time of the access
+ * @last: noted time of the last access
+ * @order: order of the folio
+ *
+ * The distance of two times is only known to the resolution: it may be
+ * shorter than it looks by one less than that. The gap allows for it.
+ *
+ * Return: the verdict.
+ */
+enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
+			       u32 last, unsigned int order)
+{
+	u32 distance = (now - last) & clock->mask;
+
+	if ((last & clock->mask) == clock->mask)
+		return PROMOTE_COLD;
+	if (distance < clock->min_gap + clock->resolution - 1)
+		return PROMOTE_RECENT;
+	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
+		return PROMOTE_HOT;
+	return PROMOTE_COLD;
+}
+
+/**
+ * promote_access_time - the time to note for an access
+ * @clock: how times are kept
+ * @now: time of the access
+ *
+ * Return: @now, or the step before it where @now would read as unset.
+ */
+u32 promote_access_time(const struct promote_clock *clock, u32 now)
+{
+	if ((now & clock->mask) == clock->mask)
+		now -= clock->resolution;
+	return now;
+}
+
+/**
+ * promote_zone_room - headroom of a zone
+ * @free: free pages
+ * @wmark: the promotion watermark, to which kswapd reclaims
+ * @reserve: pages of the zone kept for allocations that can use no other
+ * @managed: size of the zone in pages
+ *
+ * kswapd frees a little more than up to the watermark. What is free beyond
+ * a margin above it is not the work of demotion.
+ *
+ * Return: the number of pages that can be promoted without causing reclaim.
+ */
+unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
+				unsigned long reserve, unsigned long managed)
+{
+	unsigned long margin = managed >> PROMOTE_MARGIN_SHIFT;
+	unsigned long keep;
+
+	if (margin < PROMOTE_MARGIN_MIN)
+		margin = PROMOTE_MARGIN_MIN;
+	keep = wmark + reserve + margin;
+	return free > keep ? free - keep : 0;
+}
+
+/**
+ * promote_pace_earn - time a task may spend on promotion
+ * @credit: what was left after the last drain, in ns; negative after a drain
+ * that took longer than it had
+ * @ran: time for which the task has run since, in ns
+ *
+ * Return: the new credit in ns. With every drain taking no more than this, a
+ * task spends no more time on promotion than on its own work.
+ */
+s64 promote_pace_earn(s64 credit, u64 ran)
+{
+	if (ran > PROMOTE_PACE_MAX_NS)
+		ran = PROMOTE_PACE_MAX_NS;
+	credit += (s64)ran;
+	return credit < PROMOTE_PACE_MAX_NS ? credit : PROMOTE_PACE_MAX_NS;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Decisions of page cache promotion: numbers in, verdict out. No folio, no
+ * lock, no time source, so that policy.c compiles and is tested in userspace
+ * (tools/testing/promote).
+ */
+#ifndef _MM_PROMOTE_POLICY_H
+#define _MM_PROMOTE_POLICY_H
+
+#include <linux/types.h>
+
+/**
+ * enum promote_heat - what the time of the last access says
+ * @PROMOTE_COLD: unknown or too long ago; note the present access
+ * @PROMOTE_RECENT: the same burst of accesses; leave the noted time alone, or
+ * a reader that comes back within every gap would never be found hot
+ * @PROMOTE_HOT: accessed again within the hot threshold
+ */
+enum promote_heat {
+	PROMOTE_COLD,
+	PROMOTE_RECENT,
+	PROMOTE_HOT,
+};
+
+/**
+ * struct promote_clock - how access times are kept, all in milliseconds
+ * @mask: bits of a time that are kept; a time with all of them set is unset
+ * @resolution: times are rounded down to a multiple of this power of two
+ * @min_gap: accesses closer together than this count as one
+ * @threshold: a folio accessed again after less than this is hot
+ */
+struct promote_clock {
+	u32 mask;
+	u32 resolution;
+	u32 min_gap;
+	u32 threshold;
+};
+
+enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
+			       u32 last, unsigned int order);
+u32 promote_access_time(const struct promote_clock *clock, u32 now);
+unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
+				unsigned long reserve, unsigned long managed);
+s64 promote_pace_earn(s64 credit, u64 ran);
+
+#endif /* _MM_PROMOTE_POLICY_H */

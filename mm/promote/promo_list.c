@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The list on which a task remembers hot folios until it returns to user
+ * space: a ring, first in, first out, so that folios arrive in the top tier
+ * in the order in which they were read.
+ */
+#include <linux/jiffies.h>
+#include <linux/string.h>
+
+#include "promo_list.h"
+
+/* PFN 0 is never page cache, so an empty slot matches nothing. */
+static unsigned long *promo_list_slot(struct promo_list *list,
+				      unsigned long pfn)
+{
+	return &list->recent[pfn % PROMO_LIST_RECENT];
+}
+
+static bool promo_list_full(const struct promo_list *list)
+{
+	return list->nr == PROMO_LIST_ENTRIES ||
+	       list->nr_pages >= PROMO_LIST_PAGES;
+}
+
+/**
+ * promo_list_init - make a list ready for use
+ * @list: the list, zeroed
+ * @runtime_ns: run time of the owner
+ */
+void promo_list_init(struct promo_list *list, u64 runtime_ns)
+{
+	list->retry = jiffies;
+	list->runtime_ns = runtime_ns;
+}
+
+/**
+ * promo_list_add - append a folio
+ * @list: the list of the current task
+ * @pfn: first page of the folio
+ * @nr_pages: its size
+ * @now_ms: the time
+ *
+ * Return: false if the list is full or the folio was seen to be on it.
+ */
+bool promo_list_add(struct promo_list *list, unsigned long pfn,
+		    unsigned int nr_pages, u32 now_ms)
+{
+	unsigned long *slot = promo_list_slot(list, pfn);
+	struct promo_entry *entry;
+
+	if (promo_list_full(list) || *slot == pfn)
+		return false;
+
+	entry = &list->entries[(list->head + list->nr) % PROMO_LIST_ENTRIES];
+	entry->pfn = pfn;
+	entry->queued_ms = now_ms;
+	entry->nr_pages = nr_pages;
+	list->nr++;
+	list->nr_pages += nr_pages;
+	*slot = pfn;
+	return true;
+}
+
+/**
+ * promo_list_pop - take the oldest entry
+ * @list: the list of the current task
+ * @entry: where to put it
+ *
+ * Return: false if the list is empty.
+ */
+bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
+{
+	unsigned long *slot;
+
+	if (!list->nr)
+		return false;
+
+	*entry = list->entries[list->head];
+	list->head = (list->head + 1) % PROMO_LIST_ENTRIES;
+	list->nr--;
+	list->nr_pages -= entry->nr_pages;
+
+	/* If it is refused now, it may come again. */
+	slot = promo_list_slot(list, entry->pfn);
+	if (*slot == entry->pfn)
+		*slot = 0;
+	return true;
+}
+
+/**
+ * promo_list_due - is it time for a drain?
+ * @list: the list of the current task
+ * @now_ms: the time
+ *
+ * To be asked also when nothing was added, or a last partial batch that is
+ * accessed again and again would never leave.
+ *
+ * Return: true if a batch is full or the oldest entry has waited enough.
+ */
+bool promo_list_due(const struct promo_list *list, u32 now_ms)
+{
+	if (!list->nr || time_before(jiffies, list->retry))
+		return false;
+	return promo_list_full(list) ||
+	       now_ms - list->entries[list->head].queued_ms >=
+			PROMO_LIST_DRAIN_MS;
+}
+
+/**
+ * promo_list_clear - forget all entries
+ * @list: the list of the current task
+ */
+void promo_list_clear(struct promo_list *list)
+{
+	list->nr = 0;
+	list->nr_pages = 0;
+	memset(list->recent, 0, sizeof(list->recent));
+}

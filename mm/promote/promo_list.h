@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _MM_PROMOTE_PROMO_LIST_H
+#define _MM_PROMOTE_PROMO_LIST_H
+
+#include <linux/types.h>
+
+#define PROMO_LIST_ENTRIES	512
+#define PROMO_LIST_PAGES	512
+#define PROMO_LIST_RECENT	128
+
+/* A partial batch leaves when its oldest entry is this old. */
+#define PROMO_LIST_DRAIN_MS	30
+/* What has waited longer than this may not be hot any more. */
+#define PROMO_LIST_STALE_MS	5000
+
+/**
+ * struct promo_entry - a folio that was found hot
+ * @pfn: first page of the folio; no reference is held, so by now it may be
+ * the page of anything
+ * @queued_ms: when it was found
+ * @nr_pages: size of the folio then
+ */
+struct promo_entry {
+	unsigned long pfn;
+	u32 queued_ms;
+	u32 nr_pages;
+};
+
+/**
+ * struct promo_list - the folios that a task has found hot, in order
+ * @entries: ring of entries
+ * @head: index of the oldest
+ * @nr: number of entries
+ * @nr_pages: sum of their pages; at most %PROMO_LIST_PAGES before the last
+ * @draining: the owner is in a drain; what it accesses there is not recorded
+ * @retry: jiffies before which no drain is due, after one that ran out of time
+ * @credit_ns: time that the owner may spend on promotion
+ * @runtime_ns: run time of the owner at the end of the last drain
+ * @recent: direct-mapped table of queued PFNs, to find most duplicates
+ *
+ * Private to the owning task, so without a lock.
+ */
+struct promo_list {
+	struct promo_entry entries[PROMO_LIST_ENTRIES];
+	unsigned int head;
+	unsigned int nr;
+	unsigned int nr_pages;
+	bool draining;
+	unsigned long retry;
+	s64 credit_ns;
+	u64 runtime_ns;
+	unsigned long recent[PROMO_LIST_RECENT];
+};
+
+void promo_list_init(struct promo_list *list, u64 runtime_ns);
+bool promo_list_add(struct promo_list *list, unsigned long pfn,
+		    unsigned int nr_pages, u32 now_ms);
+bool promo_list_pop(struct promo_list *list, struct promo_entry *entry);
+bool promo_list_due(const struct promo_list *list, u32 now_ms);
+void promo_list_clear(struct promo_list *list);
+
+#endif /* _MM_PROMOTE_PROMO_LIST_H */

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests for the list of hot folios of a task.
+ */
+#include <kunit/test.h>
+#include <linux/jiffies.h>
+
+#include "../promo_list.h"
+
+#define NOW	1000u
+
+static int promo_list_test_init(struct kunit *test)
+{
+	struct promo_list *list = kunit_kzalloc(test, sizeof(*list),
+						GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, list);
+	promo_list_init(list, 0);
+	test->priv = list;
+	return 0;
+}
+
+/* More than one round of the ring, in portions that do not divide it. */
+static void promo_list_keeps_order(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	struct promo_entry entry;
+	unsigned long in = 1, out = 1;
+	int i, round;
+
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < 300; i++, in++)
+			KUNIT_ASSERT_TRUE(test, promo_list_add(list, in, 1,
+							       NOW + in));
+		for (i = 0; i < 300; i++, out++) {
+			KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+			KUNIT_EXPECT_EQ(test, entry.pfn, out);
+			KUNIT_EXPECT_EQ(test, entry.queued_ms, NOW + out);
+			KUNIT_EXPECT_EQ(test, entry.nr_pages, 1);
+		}
+	}
+	KUNIT_EXPECT_FALSE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_EQ(test, list->nr, 0);
+	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
+}
+
+static void promo_list_full_of_entries(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	struct promo_entry entry;
+	unsigned long pfn;
+
+	for (pfn = 1; pfn <= PROMO_LIST_ENTRIES; pfn++)
+		KUNIT_ASSERT_TRUE(test, promo_list_add(list, pfn, 1, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, pfn, 1, NOW));
+	KUNIT_EXPECT_EQ(test, list->nr, PROMO_LIST_ENTRIES);
+
+	/* What was refused left no trace: it may come when there is room. */
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_EQ(test, entry.pfn, 1ul);
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, pfn, 1, NOW));
+}
+
+static void promo_list_full_of_pages(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, PROMO_LIST_PAGES,
+					       PROMO_LIST_PAGES, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 2, 1, NOW));
+}
+
+static void promo_list_refuses_duplicates(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	struct promo_entry entry;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 7, 1, NOW + 1));
+	KUNIT_EXPECT_EQ(test, list->nr, 1);
+
+	/* A folio that was refused by the drain may be recorded again. */
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW + 2));
+}
+
+/* Taking an entry out must not forget another one that shares its slot. */
+static void promo_list_slot_collision(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	unsigned long other = 7 + PROMO_LIST_RECENT;
+	struct promo_entry entry;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, other, 1, NOW));
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_EQ(test, entry.pfn, 7ul);
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, other, 1, NOW));
+}
+
+static void promo_list_due_by_age(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	u32 due = NOW + PROMO_LIST_DRAIN_MS;
+
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 2, 1, due));
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due - 1));
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, due));
+}
+
+static void promo_list_age_wraps(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	u32 before = U32_MAX - 1;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, before));
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, before + 5));
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, before +
+					       PROMO_LIST_DRAIN_MS));
+}
+
+static void promo_list_waits_for_retry(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	u32 due = NOW + PROMO_LIST_DRAIN_MS;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
+	list->retry = jiffies + HZ * 60;
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due));
+	list->retry = jiffies;
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, due));
+}
+
+static void promo_list_clear_forgets(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	struct promo_entry entry;
+
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 4, NOW));
+	promo_list_clear(list);
+	KUNIT_EXPECT_FALSE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 4, NOW));
+}
+
+static struct kunit_case promo_list_test_cases[] = {
+	KUNIT_CASE(promo_list_keeps_order),
+	KUNIT_CASE(promo_list_full_of_entries),
+	KUNIT_CASE(promo_list_full_of_pages),
+	KUNIT_CASE(promo_list_refuses_duplicates),
+	KUNIT_CASE(promo_list_slot_collision),
+	KUNIT_CASE(promo_list_due_by_age),
+	KUNIT_CASE(promo_list_age_wraps),
+	KUNIT_CASE(promo_list_waits_for_retry),
+	KUNIT_CASE(promo_list_clear_forgets),
+	{}
+};
+
+static struct kunit_suite promo_list_test_suite = {
+	.name = "promo_list",
+	.init = promo_list_test_init,
+	.test_cases = promo_list_test_cases,
+};
+kunit_test_suite(promo_list_test_suite);
+
+MODULE_DESCRIPTION("KUnit tests for the list of hot folios of a task");
+MODULE_LICENSE("GPL");

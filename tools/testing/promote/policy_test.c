@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of mm/promote/policy.c, which is compiled as it is. TAP on stdout.
+ */
+#include <stdio.h>
+
+#include "policy.h"
+
+#define MS	1000000LL
+
+static unsigned int nr_tests, nr_failed;
+
+static void check(bool ok, const char *what)
+{
+	nr_tests++;
+	nr_failed += !ok;
+	printf("%sok %u - %s\n", ok ? "" : "not ", nr_tests, what);
+}
+
+/* As with 8192 CPUs: 21 bits of milliseconds. */
+static const struct promote_clock fine = {
+	.mask = (1 << 21) - 1,
+	.resolution = 1,
+	.min_gap = 16,
+	.threshold = 1000,
+};
+
+/* As with 16 CPUs: 12 bits in steps of 16 ms. */
+static const struct promote_clock coarse = {
+	.mask = 0xfff0,
+	.resolution = 16,
+	.min_gap = 16,
+	.threshold = 1000,
+};
+
+static enum promote_heat after(const struct promote_clock *clock, u32 last,
+			       u32 distance, unsigned int order)
+{
+	return promote_heat(clock, last + distance, last & clock->mask, order);
+}
+
+static void test_heat(void)
+{
+	check(after(&fine, 5000, 0, 0) == PROMOTE_RECENT,
+	      "heat: again at once is the same burst");
+	check(after(&fine, 5000, 15, 0) == PROMOTE_RECENT,
+	      "heat: again just within the gap is the same burst");
+	check(after(&fine, 5000, 16, 0) == PROMOTE_HOT,
+	      "heat: again after the gap is hot");
+	check(after(&fine, 5000, 999, 0) == PROMOTE_HOT,
+	      "heat: again just within the threshold is hot");
+	check(after(&fine, 5000, 1000, 0) == PROMOTE_COLD,
+	      "heat: again at the threshold is cold");
+	check(after(&fine, 5000, 1000000, 0) == PROMOTE_COLD,
+	      "heat: again after many minutes is cold");
+}
+
+static void test_heat_unset(void)
+{
+	bool fine_ok = true, coarse_ok = true;
+	u32 now;
+
+	for (now = 0; now < 5000000; now += 7) {
+		fine_ok &= promote_heat(&fine, now, fine.mask, 0) ==
+			   PROMOTE_COLD;
+		coarse_ok &= promote_heat(&coarse, now, coarse.mask, 0) ==
+			     PROMOTE_COLD;
+	}
+	check(fine_ok, "heat: an unset time is cold whatever the time is");
+	check(coarse_ok, "heat: an unset coarse time is cold");
+}
+
+static void test_heat_wrap(void)
+{
+	check(after(&fine, fine.mask - 10, 100, 0) == PROMOTE_HOT,
+	      "heat: hot across the wrap of the kept bits");
+	check(after(&fine, fine.mask - 10, 12, 0) == PROMOTE_RECENT,
+	      "heat: recent across the wrap of the kept bits");
+	check(after(&fine, UINT32_MAX - 10, 100, 0) == PROMOTE_HOT,
+	      "heat: hot across the wrap of 32 bits");
+	check(after(&coarse, 20000, 30000, 0) == PROMOTE_COLD,
+	      "heat: half a minute is cold on the coarse clock");
+}
+
+/* Two accesses closer than the gap must never be hot, wherever they fall. */
+static void test_heat_resolution(void)
+{
+	bool never_early = true, in_time = true;
+	u32 last, distance;
+
+	for (last = 20000; last < 20064; last++) {
+		for (distance = 0; distance < coarse.min_gap; distance++)
+			never_early &= after(&coarse, last, distance, 0) ==
+				       PROMOTE_RECENT;
+		in_time &= after(&coarse, last, coarse.min_gap +
+				 2 * coarse.resolution, 0) == PROMOTE_HOT;
+	}
+	check(never_early, "heat: the coarse clock keeps the gap");
+	check(in_time, "heat: the coarse clock delays by two steps at most");
+}
+
+static void test_heat_order(void)
+{
+	bool shrinks = true;
+	u32 limit, last_limit = fine.threshold;
+	unsigned int order;
+
+	for (order = 0; order <= 12; order++) {
+		for (limit = 16; after(&fine, 5000, limit, order) ==
+		     PROMOTE_HOT; limit++)
+			;
+		shrinks &= limit <= last_limit && limit > fine.min_gap;
+		last_limit = limit;
+	}
+	check(shrinks, "heat: the threshold shrinks with the order, not to 0");
+	check(after(&fine, 5000, 499, 4) == PROMOTE_HOT &&
+	      after(&fine, 5000, 500, 4) == PROMOTE_COLD,
+	      "heat: 64 KiB is asked for half the threshold");
+	check(after(&fine, 5000, 249, 9) == PROMOTE_HOT &&
+	      after(&fine, 5000, 250, 9) == PROMOTE_COLD,
+	      "heat: 2 MiB is asked for a quarter of the threshold");
+}
+
+static void test_access_time(void)
+{
+	bool set = true, close = true;
+	const struct promote_clock *clock;
+	u32 now, time;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		clock = i ? &coarse : &fine;
+		for (now = clock->mask - 100; now != clock->mask + 100; now++) {
+			time = promote_access_time(clock, now);
+			set &= (time & clock->mask) != clock->mask;
+			close &= now - time <= clock->resolution;
+		}
+	}
+	check(set, "access time: never reads as unset");
+	check(close, "access time: off by one step at most");
+	check(promote_access_time(&fine, 12345) == 12345,
+	      "access time: otherwise the time itself");
+}
+
+static void test_room(void)
+{
+	check(promote_zone_room(0, 100, 0, 10000) == 0,
+	      "room: an empty zone has none");
+	check(promote_zone_room(100 + 20 + 64, 100, 20, 10000) == 0,
+	      "room: none up to watermark, reserve and margin");
+	check(promote_zone_room(100 + 20 + 64 + 1, 100, 20, 10000) == 1,
+	      "room: what is above");
+	check(promote_zone_room(5000, 100, 20, 1 << 20) == 5000 - 120 - 4096,
+	      "room: the margin grows with the zone");
+	check(promote_zone_room(50, 100, 20, 0) == 0,
+	      "room: a tiny zone does not wrap around");
+}
+
+static void test_pace(void)
+{
+	check(promote_pace_earn(0, 3 * MS) == 3 * MS,
+	      "pace: earns the time it ran");
+	check(promote_pace_earn(-2 * MS, 3 * MS) == 1 * MS,
+	      "pace: pays back what a drain took too much");
+	check(promote_pace_earn(-9 * MS, 3 * MS) == -6 * MS,
+	      "pace: stays in debt");
+	check(promote_pace_earn(8 * MS, 9 * MS) == 10 * MS,
+	      "pace: does not save up");
+	check(promote_pace_earn(0, UINT64_MAX) == 10 * MS,
+	      "pace: the longest run does not overflow");
+}
+
+int main(void)
+{
+	test_heat();
+	test_heat_unset();
+	test_heat_wrap();
+	test_heat_resolution();
+	test_heat_order();
+	test_access_time();
+	test_room();
+	test_pace();
+	printf("1..%u\n", nr_tests);
+	return nr_failed != 0;
+}
