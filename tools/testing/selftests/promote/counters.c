@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The counters of page cache promotion: they are there, they add up, and what
+ * memory.stat says of all cgroups is what /proc/vmstat says of the machine.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "promote_util.h"
+
+#define FILE_BYTES (8UL << 20)
+#define CGROUP_ROOT_STAT "/sys/fs/cgroup/memory.stat"
+
+/* In /proc/vmstat and in memory.stat. */
+static const enum promote_counter shared[] = {
+	PROMOTE_HINT,
+	PROMOTE_HINT_LOCAL,
+	PROMOTE_MIGRATED,
+	PROMOTE_SUCCESS,
+};
+
+FIXTURE(counters)
+{
+	struct promote_saved saved;
+	struct promote_file file;
+	struct promote_counts before;
+	char cgroup[PATH_MAX];
+	char stat[PATH_MAX + 16];
+	int top, lower;
+};
+
+FIXTURE_SETUP(counters)
+{
+	const char *why = promote_no_tiers();
+
+	if (why)
+		SKIP(return, "%s", why);
+	if (!promote_cgroup("count", self->cgroup, sizeof(self->cgroup)))
+		SKIP(return, "no cpuset and memory controllers");
+	snprintf(self->stat, sizeof(self->stat), "%s/memory.stat",
+		 self->cgroup);
+	ASSERT_EQ(0, promote_enable(&self->saved, false));
+	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
+	self->top = promote_top_node();
+	self->lower = promote_lower_node();
+}
+
+FIXTURE_TEARDOWN(counters)
+{
+	promote_file_remove(&self->file);
+	if (self->cgroup[0])
+		promote_cgroup_remove(self->cgroup);
+	promote_restore(&self->saved);
+}
+
+struct worker {
+	struct promote_file *file;
+	const char *cgroup;
+	int lower;
+};
+
+/* In the cgroup: put the file in the lower tier, read it until it has moved. */
+static int work(void *arg)
+{
+	struct worker *worker = arg;
+
+	if (promote_cgroup_enter(worker->cgroup))
+		return 1;
+	if (promote_file_place(worker->file, worker->lower, false))
+		return 2;
+	return promote_file_passes(worker->file, PROMOTE_PASSES) ? 3 : 0;
+}
+
+#define PROMOTE_IN_CGROUP()						\
+do {									\
+	struct worker worker = {					\
+		&self->file, self->cgroup, self->lower			\
+	};								\
+									\
+	ASSERT_EQ(0, promote_file_create(&self->file, FILE_BYTES));	\
+	ASSERT_EQ(0, promote_enable(&self->saved, true));		\
+	promote_count(&self->before);					\
+	ASSERT_EQ(0, promote_in_child(work, &worker));			\
+	ASSERT_EQ(0, promote_write(PROMOTE_SWITCH, "0"));		\
+	ASSERT_LE(self->file.nr - self->file.nr / 1000,				\
+		  promote_since(&self->before, PROMOTE_SUCCESS));	\
+} while (0)
+
+TEST_F(counters, are_there)
+{
+	static const char * const reasons[] = {
+		"stale", "mapped", "dirty", "writeback", "locked", "busy",
+		"node", "cpuset", "policy", "rate", "budget", "nomem", "other",
+	};
+	char name[128];
+	unsigned int i;
+
+	for (i = 0; i < PROMOTE_NR_COUNTERS; i++)
+		EXPECT_LE(0, promote_vmstat(promote_counter_name(i)))
+			TH_LOG("no %s in /proc/vmstat",
+			       promote_counter_name(i));
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+		snprintf(name, sizeof(name), "pagecache_promote_fail_%s",
+			 reasons[i]);
+		EXPECT_LE(0, promote_vmstat(name))
+			TH_LOG("no %s in /proc/vmstat", name);
+	}
+	for (i = 0; i < ARRAY_SIZE(shared); i++)
+		EXPECT_LE(0, promote_stat(self->stat,
+					  promote_counter_name(shared[i])))
+			TH_LOG("no %s in memory.stat",
+			       promote_counter_name(shared[i]));
+}
+
+TEST_F(counters, successes_were_candidates)
+{
+	long success, candidates;
+
+	PROMOTE_IN_CGROUP();
+	success = promote_since(&self->before, PROMOTE_SUCCESS);
+	candidates = promote_since(&self->before, PROMOTE_CANDIDATE) +
+		     promote_since(&self->before, PROMOTE_CANDIDATE_NRL);
+	EXPECT_LE(success, candidates);
+	/* Since boot, too. */
+	EXPECT_LE(promote_vmstat("pgpromote_success"),
+		  promote_vmstat("pgpromote_candidate") +
+		  promote_vmstat("pgpromote_candidate_nrl"));
+}
+
+/* Nothing is counted twice: order-0 folios, each promoted once. */
+TEST_F(counters, each_folio_once)
+{
+	PROMOTE_IN_CGROUP();
+	EXPECT_GE(self->file.nr, promote_since(&self->before, PROMOTE_SUCCESS));
+	EXPECT_EQ(promote_since(&self->before, PROMOTE_SUCCESS),
+		  promote_since(&self->before, PROMOTE_MIGRATED));
+	EXPECT_LE(promote_since(&self->before, PROMOTE_SUCCESS),
+		  promote_since(&self->before, PROMOTE_HINT));
+	EXPECT_LE(promote_since(&self->before, PROMOTE_DRAINED),
+		  promote_since(&self->before, PROMOTE_QUEUED));
+}
+
+/* memory.stat lags behind: its counts are folded in every two seconds. */
+static bool cgroup_agrees(const char *stat, const char *name, long base,
+			  long want)
+{
+	long got;
+	int tries;
+
+	for (tries = 0; tries < 60; tries++) {
+		got = promote_stat(stat, name) - base;
+		if (got == want)
+			return true;
+		usleep(200000);
+	}
+	printf("# %s: %s is %ld, not %ld\n", stat, name, got, want);
+	return false;
+}
+
+TEST_F(counters, add_up_over_cgroups)
+{
+	long root[ARRAY_SIZE(shared)], since;
+	size_t i;
+
+	/* Let the counts of earlier tests arrive. */
+	sleep(5);
+	for (i = 0; i < ARRAY_SIZE(shared); i++)
+		root[i] = promote_stat(CGROUP_ROOT_STAT,
+				       promote_counter_name(shared[i]));
+	PROMOTE_IN_CGROUP();
+	for (i = 0; i < ARRAY_SIZE(shared); i++) {
+		since = promote_since(&self->before, shared[i]);
+		EXPECT_TRUE(cgroup_agrees(CGROUP_ROOT_STAT,
+					  promote_counter_name(shared[i]),
+					  root[i], since));
+		EXPECT_TRUE(cgroup_agrees(self->stat,
+					  promote_counter_name(shared[i]),
+					  0, since));
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the life of a task or a file can do to pages that are queued for
+ * promotion: fork, exec, exit, threads, fadvise, truncate, unlink, the switch.
+ * Nothing may be lost, counted wrongly or touched after it was freed; the splats
+ * of a debug kernel are half of this test.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "promote_util.h"
+
+#define NR_CHILDREN 4
+
+FIXTURE(life)
+{
+	struct promote_saved saved;
+	struct promote_file file;
+	struct promote_counts before;
+	int top, lower;
+	long page;
+};
+
+FIXTURE_SETUP(life)
+{
+	const char *why = promote_no_tiers();
+
+	if (why)
+		SKIP(return, "%s", why);
+	ASSERT_EQ(0, promote_enable(&self->saved, false));
+	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
+	self->top = promote_top_node();
+	self->lower = promote_lower_node();
+	self->page = sysconf(_SC_PAGESIZE);
+	/* Hot for the LRU already, so that every pass from now on queues. */
+	ASSERT_EQ(0, promote_file_make(&self->file, promote_test_bytes() / 8,
+				       self->lower, false));
+	ASSERT_EQ(0, promote_file_passes(&self->file, 10));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	promote_count(&self->before);
+	/* The first pass seen only notes the time. */
+	ASSERT_EQ(0, promote_file_passes(&self->file, 1));
+}
+
+FIXTURE_TEARDOWN(life)
+{
+	promote_file_remove(&self->file);
+	promote_restore(&self->saved);
+}
+
+#define SINCE(counter) promote_since(&self->before, PROMOTE_##counter)
+
+#define EXPECT_WHOLE_FILE_MOVES()					\
+do {									\
+	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));	\
+	EXPECT_EQ(0, promote_file_check(&self->file));			\
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));	\
+	EXPECT_GE(self->file.nr, SINCE(SUCCESS));				\
+} while (0)
+
+/* Read some pages one by one; too few to be worth a drain at once. */
+static int read_some(struct promote_file *file, long first, long nr, long page)
+{
+	char buf[1 << 16];
+
+	for (; nr--; first++) {
+		if (pread(file->fd, buf, page, first * page) != page)
+			return 1;
+	}
+	return 0;
+}
+
+TEST_F(life, exit_with_a_queue)
+{
+	long first, step = 100;
+	int status;
+	pid_t pid;
+
+	for (first = 0; first + step <= self->file.nr; first += step) {
+		pid = fork();
+		if (!pid)
+			_exit(read_some(&self->file, first, step, self->page));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_LT(0, SINCE(QUEUED));
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+TEST_F(life, killed_with_a_queue)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < 10; i++) {
+		pid = fork();
+		if (!pid) {
+			while (!read_some(&self->file, 0, 100, self->page))
+				;
+			_exit(1);
+		}
+		usleep(30000);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+/* The parent queues, forks while it does, and both go on. */
+TEST_F(life, fork_with_a_queue)
+{
+	long first, step = 50;
+	int status;
+	pid_t pid;
+
+	for (first = 0; first + 2 * step <= self->file.nr; first += step) {
+		ASSERT_EQ(0, read_some(&self->file, first, step, self->page));
+		pid = fork();
+		if (!pid)
+			_exit(read_some(&self->file, first + step, step,
+					self->page));
+		ASSERT_EQ(0, read_some(&self->file, first + step, step,
+				       self->page));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+/* A child of a task that has promoted can promote as well. */
+static int promote_own_file(void *arg)
+{
+	int *nodes = arg;
+	struct promote_file file;
+	int err = 1;
+
+	if (!promote_file_make(&file, 2UL << 20, nodes[1], false) &&
+	    !promote_file_passes(&file, PROMOTE_PASSES) &&
+	    !promote_file_check(&file))
+		err = 0;
+	/* Finding the pages flips the switch: the parent has it done alone. */
+	if (!err)
+		err = !promote_file_is_on(&file, nodes[0]);
+	promote_file_remove(&file);
+	return err;
+}
+
+TEST_F(life, children_promote)
+{
+	int nodes[2] = { self->top, self->lower };
+	int i;
+
+	EXPECT_WHOLE_FILE_MOVES();
+	for (i = 0; i < NR_CHILDREN; i++)
+		EXPECT_EQ(0, promote_in_child(promote_own_file, nodes));
+}
+
+static int read_all(void *arg)
+{
+	return promote_file_passes(arg, PROMOTE_PASSES) ? 1 : 0;
+}
+
+TEST_F(life, readers_at_the_same_time)
+{
+	pid_t pid[NR_CHILDREN];
+	int i, status;
+
+	for (i = 0; i < NR_CHILDREN; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(read_all(&self->file));
+	}
+	for (i = 0; i < NR_CHILDREN; i++) {
+		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+static void *thread_reads(void *arg)
+{
+	return (void *)(long)promote_file_read(arg);
+}
+
+TEST_F(life, threads_come_and_go)
+{
+	pthread_t thread[NR_CHILDREN];
+	void *result;
+	int i, round;
+
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < NR_CHILDREN; i++)
+			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
+						    thread_reads, &self->file));
+		for (i = 0; i < NR_CHILDREN; i++) {
+			ASSERT_EQ(0, pthread_join(thread[i], &result));
+			EXPECT_EQ(NULL, result);
+		}
+		usleep(PROMOTE_GAP_US);
+	}
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+TEST_F(life, exec_with_a_queue)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		/* Whatever it is: what matters is that it is executed. */
+		if (!read_some(&self->file, 0, 100, self->page))
+			execl("/proc/self/exe", "lifecycle", "-h", NULL);
+		_exit(99);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFEXITED(status));
+	EXPECT_NE(99, WEXITSTATUS(status));
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+/* Queued pages are not pinned: they can be dropped, cut off, deleted. */
+TEST_F(life, fadvise_drops_queued_pages)
+{
+	ASSERT_EQ(0, read_some(&self->file, 0, 100, self->page));
+	posix_fadvise(self->file.fd, 0, 0, POSIX_FADV_DONTNEED);
+	EXPECT_EQ(0, promote_file_resident(&self->file));
+}
+
+TEST_F(life, truncate_of_queued_pages)
+{
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		ASSERT_EQ(0, read_some(&self->file, i * 10, 10, self->page));
+		ASSERT_EQ(0, ftruncate(self->file.fd, self->page * i * 10));
+		ASSERT_EQ(0, ftruncate(self->file.fd, self->file.size));
+		usleep(PROMOTE_GAP_US);
+	}
+	EXPECT_EQ(0, promote_file_read(&self->file));
+}
+
+TEST_F(life, unlink_of_queued_pages)
+{
+	ASSERT_EQ(0, promote_file_read(&self->file));
+	promote_file_remove(&self->file);
+	/* Let other files reuse what was freed. */
+	ASSERT_EQ(0, promote_file_make(&self->file, self->file.size,
+				       self->lower, false));
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+static int toggle(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		if (promote_write(PROMOTE_SWITCH, i & 1 ? "1" : "0") ||
+		    promote_write(PROMOTE_BALANCING, i & 2 ? "2" : "0"))
+			return 1;
+		usleep(5000);
+	}
+	return 0;
+}
+
+TEST_F(life, switching_while_reading)
+{
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		for (;;) {
+			if (promote_file_read(&self->file))
+				_exit(1);
+		}
+	}
+	EXPECT_EQ(0, promote_in_child(toggle, NULL));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What page cache promotion must refuse: accesses too close together or too far
+ * apart, readers and owners that are confined to other nodes, and pages that
+ * are somebody else's business (mapped, anonymous, dirty, dropped behind). Each
+ * refusal is followed by a control that does move the same file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+#include "promote_util.h"
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080
+#endif
+#ifndef MPOL_PREFERRED_MANY
+#define MPOL_PREFERRED_MANY 5
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define FILE_BYTES (4UL << 20)
+/* Passes after which any LRU takes a file for hot. */
+#define WARM_PASSES 10
+
+FIXTURE(refusal)
+{
+	struct promote_saved saved;
+	struct promote_file file;
+	struct promote_counts before;
+	char cgroup[PATH_MAX];
+	int top, lower;
+	long page;
+};
+
+FIXTURE_VARIANT(refusal)
+{
+	const char *lru_gen;
+};
+
+FIXTURE_VARIANT_ADD(refusal, classic)
+{
+	.lru_gen = "n",
+};
+
+FIXTURE_VARIANT_ADD(refusal, mglru)
+{
+	.lru_gen = "y",
+};
+
+FIXTURE_SETUP(refusal)
+{
+	const char *why = promote_no_tiers();
+
+	if (why)
+		SKIP(return, "%s", why);
+	if (promote_set(&self->saved, PROMOTE_LRU_GEN, variant->lru_gen))
+		SKIP(return, "no CONFIG_LRU_GEN in this kernel");
+	ASSERT_EQ(0, promote_enable(&self->saved, false));
+	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
+	self->top = promote_top_node();
+	self->lower = promote_lower_node();
+	self->page = sysconf(_SC_PAGESIZE);
+}
+
+FIXTURE_TEARDOWN(refusal)
+{
+	promote_file_remove(&self->file);
+	if (self->cgroup[0])
+		promote_cgroup_remove(self->cgroup);
+	promote_restore(&self->saved);
+}
+
+#define SINCE(counter) promote_since(&self->before, PROMOTE_##counter)
+
+#define EXPECT_NOTHING_MOVED()						\
+do {									\
+	EXPECT_EQ(0, SINCE(SUCCESS));					\
+	EXPECT_EQ(0, SINCE(MIGRATED));					\
+	EXPECT_EQ(0, SINCE(HINT));					\
+} while (0)
+
+#define EXPECT_MOVES_NOW()						\
+do {									\
+	ASSERT_EQ(0, promote_enable(&self->saved, true));		\
+	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));	\
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));	\
+} while (0)
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/*
+ * Read the two pages of a file in turn: a descriptor that reads the same page
+ * twice in a row does not mark it again.
+ */
+static void alternate(struct promote_file *file, int rounds, long page)
+{
+	char buf[1 << 16];
+
+	while (rounds--) {
+		if (pread(file->fd, buf, page, 0) < 0 ||
+		    pread(file->fd, buf, page, page) < 0)
+			break;
+	}
+}
+
+TEST_F(refusal, reads_within_the_gap_count_once)
+{
+	long start;
+	int i;
+
+	ASSERT_EQ(0, promote_file_make(&self->file, 2 * self->page,
+				       self->lower, false));
+	promote_count(&self->before);
+	alternate(&self->file, 100, self->page);
+	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_MIN_GAP, "20000"));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	start = now_ms();
+	for (i = 0; i < 10; i++) {
+		alternate(&self->file, 100, self->page);
+		usleep(PROMOTE_GAP_US);
+	}
+	if (now_ms() - start > 15000)
+		SKIP(return, "this machine is too slow");
+	EXPECT_EQ(0, promote_activity_since(&self->before));
+	EXPECT_NOTHING_MOVED();
+
+	/* Further apart than the gap each page is hot, once. */
+	ASSERT_EQ(0, promote_write(PROMOTE_MIN_GAP, "16"));
+	for (i = 0; i < 50 && SINCE(SUCCESS) < 2; i++) {
+		usleep(PROMOTE_GAP_US);
+		alternate(&self->file, 100, self->page);
+	}
+	EXPECT_EQ(2, SINCE(SUCCESS));
+	EXPECT_EQ(2, SINCE(HINT));
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
+}
+
+TEST_F(refusal, reads_beyond_the_threshold_are_cold)
+{
+	int i;
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_file_passes(&self->file, WARM_PASSES));
+	ASSERT_EQ(0, promote_write(PROMOTE_THRESHOLD, "100"));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	for (i = 0; i < WARM_PASSES; i++) {
+		ASSERT_EQ(0, promote_file_read(&self->file));
+		usleep(300000);
+	}
+	EXPECT_NOTHING_MOVED();
+	ASSERT_EQ(0, promote_write(PROMOTE_THRESHOLD, "60000"));
+	EXPECT_MOVES_NOW();
+}
+
+struct reader {
+	struct promote_file *file;
+	const char *cgroup;
+	int policy;
+	int node;
+};
+
+static int confined_reader(void *arg)
+{
+	struct reader *reader = arg;
+
+	if (reader->cgroup && promote_cgroup_enter(reader->cgroup))
+		return 1;
+	if (reader->policy && promote_policy(reader->policy, reader->node))
+		return 2;
+	return promote_file_passes(reader->file, PROMOTE_PASSES) ? 3 : 0;
+}
+
+/* A cgroup whose cpuset has the lower node only. */
+static bool lower_cpuset(char *path, size_t size, int node)
+{
+	char text[16];
+
+	if (!promote_cgroup("lower", path, size))
+		return false;
+	snprintf(text, sizeof(text), "%d", node);
+	return !promote_cgroup_set(path, "cpuset.mems", text);
+}
+
+TEST_F(refusal, reader_in_a_cpuset_without_the_top_node)
+{
+	struct reader reader = { .file = &self->file, .cgroup = self->cgroup };
+
+	if (!lower_cpuset(self->cgroup, sizeof(self->cgroup), self->lower))
+		SKIP(return, "no cpuset and memory controllers");
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
+	EXPECT_EQ(0, SINCE(SUCCESS));
+	EXPECT_LT(0, SINCE(FAIL_CPUSET) + SINCE(FAIL_NODE));
+	EXPECT_MOVES_NOW();
+}
+
+/* The file belongs to a cgroup that may not use the top node. */
+static int owner(void *arg)
+{
+	struct reader *reader = arg;
+
+	if (promote_cgroup_enter(reader->cgroup))
+		return 1;
+	return promote_file_place(reader->file, reader->node, false) ? 2 : 0;
+}
+
+TEST_F(refusal, owner_in_a_cpuset_without_the_top_node)
+{
+	struct reader reader = {
+		.file = &self->file,
+		.cgroup = self->cgroup,
+		.node = self->lower,
+	};
+
+	if (!lower_cpuset(self->cgroup, sizeof(self->cgroup), self->lower))
+		SKIP(return, "no cpuset and memory controllers");
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_in_child(owner, &reader));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
+	EXPECT_EQ(0, SINCE(SUCCESS));
+	EXPECT_LT(0, SINCE(FAIL_CPUSET) + SINCE(FAIL_NODE));
+
+	/* Read in again by this task, it is the root cgroup's. */
+	ASSERT_EQ(0, promote_file_place(&self->file, self->lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+TEST_F(refusal, reader_bound_to_the_lower_node)
+{
+	struct reader reader = {
+		.file = &self->file,
+		.policy = MPOL_BIND,
+		.node = self->lower,
+	};
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
+	EXPECT_EQ(0, SINCE(SUCCESS));
+	EXPECT_LT(0, SINCE(FAIL_POLICY) + SINCE(FAIL_NODE));
+
+	reader.policy = MPOL_PREFERRED_MANY;
+	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
+	EXPECT_EQ(0, SINCE(SUCCESS));
+	EXPECT_MOVES_NOW();
+}
+
+/* A policy that does not exclude the top node does not stop promotion. */
+TEST_F(refusal, not_for_a_reader_bound_to_the_top_node)
+{
+	struct reader reader = {
+		.file = &self->file,
+		.policy = MPOL_BIND,
+		.node = self->top,
+	};
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
+}
+
+/* A child that does something, says so, and waits to be killed. */
+static pid_t background(int (*function)(void *arg), void *arg)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (function(arg))
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = -1;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+static void end_background(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static int map_file(void *arg)
+{
+	struct promote_file *file = arg;
+	void *map;
+
+	map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
+	if (map == MAP_FAILED)
+		return 1;
+	return madvise(map, file->size, MADV_POPULATE_READ);
+}
+
+TEST_F(refusal, mapped_file)
+{
+	pid_t mapper;
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	mapper = background(map_file, &self->file);
+	ASSERT_LT(0, mapper);
+	promote_count(&self->before);
+	EXPECT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
+	EXPECT_NOTHING_MOVED();
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->lower));
+	end_background(mapper);
+	EXPECT_MOVES_NOW();
+}
+
+struct anon {
+	char *start;
+	size_t size;
+	int node;
+};
+
+static int touch_anon(void *arg)
+{
+	struct anon *anon = arg;
+
+	if (promote_policy(MPOL_BIND, anon->node))
+		return 1;
+	if (madvise(anon->start, anon->size, MADV_POPULATE_WRITE))
+		return 1;
+	return promote_policy(MPOL_DEFAULT, -1);
+}
+
+/* Reading another process's memory marks its pages as accessed. */
+static int read_remote(pid_t pid, struct anon *anon)
+{
+	struct iovec local, remote = { anon->start, anon->size };
+	void *buf = malloc(anon->size);
+	ssize_t len;
+
+	local.iov_base = buf;
+	local.iov_len = anon->size;
+	len = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	free(buf);
+	return len == (ssize_t)anon->size ? 0 : -1;
+}
+
+TEST_F(refusal, anonymous_memory)
+{
+	struct anon anon = { .size = FILE_BYTES, .node = self->lower };
+	long on_lower;
+	pid_t pid;
+	int i;
+
+	anon.start = mmap(NULL, anon.size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, anon.start);
+	/* Small pages: the order must not be the reason. */
+	madvise(anon.start, anon.size, MADV_NOHUGEPAGE);
+	on_lower = promote_node_stat(self->lower, "nr_anon_pages");
+	pid = background(touch_anon, &anon);
+	ASSERT_LT(0, pid);
+	on_lower = promote_node_stat(self->lower, "nr_anon_pages") - on_lower;
+	EXPECT_LE((long)(anon.size / self->page), on_lower);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	promote_count(&self->before);
+	for (i = 0; i < PROMOTE_PASSES; i++) {
+		EXPECT_EQ(0, read_remote(pid, &anon));
+		usleep(PROMOTE_GAP_US);
+	}
+	EXPECT_EQ(0, promote_activity_since(&self->before));
+	EXPECT_NOTHING_MOVED();
+	end_background(pid);
+}
+
+/* Writeback would clean the pages under the test. */
+#define WRITEBACK "/proc/sys/vm/dirty_writeback_centisecs"
+
+static int dirty_file(void *arg)
+{
+	struct reader *reader = arg;
+	char page[1 << 16];
+	size_t done;
+
+	if (promote_policy(MPOL_BIND, reader->node))
+		return 1;
+	memset(page, 'd', sizeof(page));
+	for (done = 0; done < reader->file->size; done += sizeof(page)) {
+		if (pwrite(reader->file->fd, page, sizeof(page), done) < 0)
+			return 2;
+	}
+	return 0;
+}
+
+TEST_F(refusal, dirty_file)
+{
+	struct reader reader = { .file = &self->file, .node = self->lower };
+
+	ASSERT_EQ(0, promote_set(&self->saved, WRITEBACK, "0"));
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_in_child(dirty_file, &reader));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
+	EXPECT_NOTHING_MOVED();
+	EXPECT_LT(0, SINCE(FAIL_DIRTY));
+	ASSERT_EQ(0, fsync(self->file.fd));
+	EXPECT_MOVES_NOW();
+}
+
+static int read_dontcache(struct promote_file *file, int flags)
+{
+	static char buf[1 << 16];
+	struct iovec iov = { buf, sizeof(buf) };
+	size_t done;
+	ssize_t len;
+
+	for (done = 0; done < file->size; done += len) {
+		len = preadv2(file->fd, &iov, 1, done, flags);
+		if (len <= 0)
+			return -errno;
+	}
+	return 0;
+}
+
+static int dontcache_passes(void *arg)
+{
+	struct reader *reader = arg;
+	int i, err = 0;
+
+	/* Allocate there, without being confined to it. */
+	if (promote_policy(MPOL_PREFERRED, reader->node))
+		return 1;
+	for (i = 0; i < PROMOTE_PASSES && !err; i++) {
+		err = read_dontcache(reader->file, RWF_DONTCACHE);
+		usleep(PROMOTE_GAP_US);
+	}
+	return err == -EOPNOTSUPP ? 4 : err ? 2 : 0;
+}
+
+TEST_F(refusal, dontcache_reads)
+{
+	struct reader reader = { .file = &self->file, .node = self->lower };
+	int err;
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_file_drop(&self->file));
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	promote_count(&self->before);
+	err = promote_in_child(dontcache_passes, &reader);
+	if (err == 4)
+		SKIP(return, "no RWF_DONTCACHE on this file system");
+	ASSERT_EQ(0, err);
+	EXPECT_EQ(0, promote_activity_since(&self->before));
+	EXPECT_NOTHING_MOVED();
+	/* Nothing of it may stay in the cache. */
+	EXPECT_GT(self->file.nr / 10, promote_file_resident(&self->file));
+
+	ASSERT_EQ(0, promote_file_place(&self->file, self->lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,678 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Helpers for the tests of page cache promotion, see promote_util.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "promote_util.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define KPF_COMPOUND_TAIL 16
+#define PAGEMAP_PRESENT 0x8000000000000000ULL
+#define PAGEMAP_PFN 0x7fffffffffffffULL
+#define CHUNK (1024UL * 1024)
+
+static const char * const counter_names[PROMOTE_NR_COUNTERS] = {
+	[PROMOTE_HINT] = "numa_hint_page_cache",
+	[PROMOTE_HINT_LOCAL] = "numa_hint_page_cache_local",
+	[PROMOTE_MIGRATED] = "numa_pages_migrated",
+	[PROMOTE_SUCCESS] = "pgpromote_success",
+	[PROMOTE_CANDIDATE] = "pgpromote_candidate",
+	[PROMOTE_CANDIDATE_NRL] = "pgpromote_candidate_nrl",
+	[PROMOTE_QUEUED] = "pagecache_promote_queued",
+	[PROMOTE_DRAINED] = "pagecache_promote_drained",
+	[PROMOTE_FAIL_MAPPED] = "pagecache_promote_fail_mapped",
+	[PROMOTE_FAIL_DIRTY] = "pagecache_promote_fail_dirty",
+	[PROMOTE_FAIL_NODE] = "pagecache_promote_fail_node",
+	[PROMOTE_FAIL_CPUSET] = "pagecache_promote_fail_cpuset",
+	[PROMOTE_FAIL_POLICY] = "pagecache_promote_fail_policy",
+};
+
+const char *promote_counter_name(enum promote_counter counter)
+{
+	return counter_names[counter];
+}
+
+static long page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+int promote_read(const char *path, char *text, size_t size)
+{
+	ssize_t len;
+	int fd;
+
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return -errno;
+	len = read(fd, text, size - 1);
+	if (len < 0) {
+		len = -errno;
+		close(fd);
+		return len;
+	}
+	close(fd);
+	if (len && text[len - 1] == '\n')
+		len--;
+	text[len] = '\0';
+	return len;
+}
+
+int promote_write(const char *path, const char *text)
+{
+	ssize_t len;
+	int fd, err = 0;
+
+	fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -errno;
+	len = write(fd, text, strlen(text));
+	if (len < 0)
+		err = -errno;
+	else if ((size_t)len != strlen(text))
+		err = -EIO;
+	close(fd);
+	return err;
+}
+
+int promote_write_number(const char *path, long number)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", number);
+	return promote_write(path, text);
+}
+
+int promote_set(struct promote_saved *saved, const char *path,
+		const char *value)
+{
+	int i, err;
+
+	for (i = 0; i < saved->nr; i++) {
+		if (!strcmp(saved->path[i], path))
+			return promote_write(path, value);
+	}
+	if (i == PROMOTE_MAX_SAVED)
+		return -ENOSPC;
+	err = promote_read(path, saved->value[i], sizeof(saved->value[i]));
+	if (err < 0)
+		return err;
+	snprintf(saved->path[i], sizeof(saved->path[i]), "%s", path);
+	saved->nr++;
+	return promote_write(path, value);
+}
+
+void promote_restore(struct promote_saved *saved)
+{
+	while (saved->nr--)
+		promote_write(saved->path[saved->nr], saved->value[saved->nr]);
+	saved->nr = 0;
+}
+
+/* The first number of a list such as "0-1,4", or -1. */
+static int first_of_list(const char *path)
+{
+	char text[256];
+
+	if (promote_read(path, text, sizeof(text)) <= 0)
+		return -1;
+	return strtol(text, NULL, 10);
+}
+
+/* Is the node in a list such as "0-1,4"? */
+static bool in_list(const char *list, int node)
+{
+	int first, last, used;
+
+	while (sscanf(list, "%d%n", &first, &used) == 1) {
+		list += used;
+		last = first;
+		if (sscanf(list, "-%d%n", &last, &used) == 1)
+			list += used;
+		if (node >= first && node <= last)
+			return true;
+		if (*list++ != ',')
+			break;
+	}
+	return false;
+}
+
+static int tier_of(int node)
+{
+	char path[128], list[256];
+	int tier;
+
+	for (tier = 0; tier < 512; tier++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/virtual/memory_tiering/memory_tier%d/nodelist",
+			 tier);
+		if (promote_read(path, list, sizeof(list)) > 0 &&
+		    in_list(list, node))
+			return tier;
+	}
+	return -1;
+}
+
+int promote_top_node(void)
+{
+	return first_of_list("/sys/devices/system/node/has_cpu");
+}
+
+int promote_lower_node(void)
+{
+	char nodes[256];
+	int node, top = tier_of(promote_top_node());
+
+	if (top < 0 || promote_read("/sys/devices/system/node/has_memory",
+				    nodes, sizeof(nodes)) <= 0)
+		return -1;
+	for (node = 0; node < PROMOTE_MAX_NODES; node++) {
+		if (in_list(nodes, node) && tier_of(node) > top)
+			return node;
+	}
+	return -1;
+}
+
+const char *promote_no_feature(void)
+{
+	if (geteuid())
+		return "needs root";
+	if (access(PROMOTE_SWITCH, F_OK))
+		return "no CONFIG_PAGECACHE_PROMOTION in this kernel";
+	if (access(PROMOTE_BALANCING, F_OK))
+		return "no CONFIG_NUMA_BALANCING in this kernel";
+	if (access(PROMOTE_STATE, F_OK) || access(PROMOTE_THRESHOLD, F_OK))
+		return "debugfs is not mounted";
+	return NULL;
+}
+
+const char *promote_no_tiers(void)
+{
+	const char *why = promote_no_feature();
+
+	if (why)
+		return why;
+	if (promote_lower_node() < 0)
+		return "no node below the top memory tier";
+	return NULL;
+}
+
+int promote_enable(struct promote_saved *saved, bool on)
+{
+	int err = promote_set(saved, PROMOTE_BALANCING, "2");
+
+	return err ? err : promote_set(saved, PROMOTE_SWITCH, on ? "1" : "0");
+}
+
+long promote_stat(const char *path, const char *name)
+{
+	char line[256];
+	size_t len = strlen(name);
+	long value = -1;
+	FILE *file;
+
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, name, len) && line[len] == ' ') {
+			value = strtol(line + len + 1, NULL, 10);
+			break;
+		}
+	}
+	fclose(file);
+	return value;
+}
+
+/* Fold the per-CPU parts into the global counters. */
+static void refresh_vmstat(void)
+{
+	char text[16];
+
+	promote_read("/proc/sys/vm/stat_refresh", text, sizeof(text));
+}
+
+long promote_vmstat(const char *name)
+{
+	refresh_vmstat();
+	return promote_stat("/proc/vmstat", name);
+}
+
+long promote_node_stat(int node, const char *name)
+{
+	char path[128];
+
+	refresh_vmstat();
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/vmstat",
+		 node);
+	return promote_stat(path, name);
+}
+
+void promote_count(struct promote_counts *counts)
+{
+	int i;
+
+	refresh_vmstat();
+	for (i = 0; i < PROMOTE_NR_COUNTERS; i++)
+		counts->value[i] = promote_stat("/proc/vmstat",
+						counter_names[i]);
+}
+
+long promote_since(const struct promote_counts *before,
+		   enum promote_counter counter)
+{
+	return promote_vmstat(counter_names[counter]) -
+	       before->value[counter];
+}
+
+long promote_activity_since(const struct promote_counts *before)
+{
+	return promote_since(before, PROMOTE_HINT) +
+	       promote_since(before, PROMOTE_HINT_LOCAL) +
+	       promote_since(before, PROMOTE_QUEUED) +
+	       promote_since(before, PROMOTE_DRAINED);
+}
+
+size_t promote_test_bytes(void)
+{
+	const char *text = getenv("PROMOTE_TEST_MB");
+	long mb = text ? strtol(text, NULL, 10) : 0;
+
+	return (mb > 0 ? mb : 64) << 20;
+}
+
+static uint64_t sum_of(uint64_t sum, const void *data, size_t size)
+{
+	const uint64_t *word = data;
+	size_t i;
+
+	for (i = 0; i < size / sizeof(*word); i++)
+		sum = (sum ^ word[i]) * 0x100000001b3ULL;
+	return sum;
+}
+
+int promote_file_create(struct promote_file *file, size_t size)
+{
+	const char *dir = getenv("TMPDIR");
+	uint64_t word = 0x9e3779b97f4a7c15ULL ^ size;
+	uint64_t *data;
+	size_t done, chunk, i;
+	int err = 0;
+
+	file->size = size;
+	file->nr = size / page_size();
+	file->sum = 0;
+	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
+		 dir ? dir : ".", (int)getpid());
+	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (file->fd < 0)
+		return -errno;
+	data = malloc(CHUNK);
+	if (!data)
+		return -ENOMEM;
+	for (done = 0; done < size; done += chunk) {
+		chunk = size - done < CHUNK ? size - done : CHUNK;
+		for (i = 0; i < chunk / sizeof(word); i++) {
+			word ^= word << 13;
+			word ^= word >> 7;
+			word ^= word << 17;
+			data[i] = word;
+		}
+		file->sum = sum_of(file->sum, data, chunk);
+		if (write(file->fd, data, chunk) != (ssize_t)chunk) {
+			err = errno ? -errno : -EIO;
+			break;
+		}
+	}
+	free(data);
+	return err;
+}
+
+void promote_file_remove(struct promote_file *file)
+{
+	if (file->fd > 0)
+		close(file->fd);
+	file->fd = -1;
+	if (file->path[0])
+		unlink(file->path);
+}
+
+/* The number of pages in the page cache. */
+long promote_file_resident(struct promote_file *file)
+{
+	unsigned char *in_core = malloc(file->nr);
+	long i, resident = 0;
+	void *map;
+
+	map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
+	if (map == MAP_FAILED || !in_core) {
+		free(in_core);
+		return -1;
+	}
+	if (mincore(map, file->size, in_core))
+		resident = -1;
+	for (i = 0; i < file->nr && resident >= 0; i++)
+		resident += in_core[i] & 1;
+	munmap(map, file->size);
+	free(in_core);
+	return resident;
+}
+
+/* Take all pages out of the page cache. */
+int promote_file_drop(struct promote_file *file)
+{
+	int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		if (fsync(file->fd))
+			return -errno;
+		posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+		if (!promote_file_resident(file))
+			return 0;
+		usleep(100000);
+	}
+	return -EBUSY;
+}
+
+struct place_arg {
+	struct promote_file *file;
+	int node;
+	bool large;
+};
+
+static int place(void *data)
+{
+	struct place_arg *arg = data;
+	size_t chunk = arg->large ? CHUNK : (size_t)page_size();
+	ssize_t len;
+	char *buf;
+	int fd;
+
+	if (promote_policy(MPOL_BIND, arg->node))
+		return 1;
+	buf = malloc(chunk);
+	fd = open(arg->file->path, O_RDONLY);
+	if (fd < 0 || !buf)
+		return 2;
+	posix_fadvise(fd, 0, 0, arg->large ? POSIX_FADV_SEQUENTIAL :
+					     POSIX_FADV_RANDOM);
+	while ((len = read(fd, buf, chunk)) > 0)
+		;
+	return len ? 3 : 0;
+}
+
+/*
+ * Put the page cache of a file on a node: another process, bound to it, reads
+ * the file once. Its policy ends with it. Small reads without readahead leave
+ * order-0 folios, a sequential read large ones.
+ */
+int promote_file_place(struct promote_file *file, int node, bool large)
+{
+	struct place_arg arg = { file, node, large };
+	long before, after;
+	int err;
+
+	err = promote_file_drop(file);
+	if (err)
+		return err;
+	before = promote_node_stat(node, "nr_file_pages");
+	err = promote_in_child(place, &arg);
+	if (err)
+		return -ECHILD;
+	after = promote_node_stat(node, "nr_file_pages");
+	return after - before < file->nr - file->nr / 100 ? -ENODATA : 0;
+}
+
+/* A file of known content whose page cache is on a node. */
+int promote_file_make(struct promote_file *file, size_t size, int node,
+		      bool large)
+{
+	int err = promote_file_create(file, size);
+
+	return err ? err : promote_file_place(file, node, large);
+}
+
+static int read_file(struct promote_file *file, uint64_t *sum)
+{
+	size_t done = 0;
+	ssize_t len;
+	char *buf;
+
+	buf = malloc(CHUNK);
+	if (!buf)
+		return -ENOMEM;
+	while (done < file->size) {
+		len = pread(file->fd, buf, CHUNK, done);
+		if (len <= 0)
+			break;
+		if (sum)
+			*sum = sum_of(*sum, buf, len);
+		done += len;
+	}
+	free(buf);
+	return done < file->size ? -EIO : 0;
+}
+
+/* Read the file once, as a plain reader does. */
+int promote_file_read(struct promote_file *file)
+{
+	return read_file(file, NULL);
+}
+
+/* Read the file once and compare; -EBADMSG if it has changed. */
+int promote_file_check(struct promote_file *file)
+{
+	uint64_t sum = 0;
+	int err = read_file(file, &sum);
+
+	if (err)
+		return err;
+	return sum == file->sum ? 0 : -EBADMSG;
+}
+
+/* Read passes, further apart than the shortest re-access time that counts. */
+int promote_file_passes(struct promote_file *file, int passes)
+{
+	int err = 0;
+
+	while (passes-- && !err) {
+		err = promote_file_read(file);
+		usleep(PROMOTE_GAP_US);
+	}
+	return err;
+}
+
+int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES])
+{
+	long size = page_size();
+	void *pages[512];
+	int status[512];
+	size_t done, batch, i;
+
+	for (done = 0; done < nr; done += batch) {
+		batch = nr - done < 512 ? nr - done : 512;
+		for (i = 0; i < batch; i++)
+			pages[i] = (char *)start + (done + i) * size;
+		if (syscall(SYS_move_pages, 0, batch, pages, NULL, status, 0))
+			return -errno;
+		for (i = 0; i < batch; i++) {
+			if (status[i] >= 0 && status[i] < PROMOTE_MAX_NODES)
+				on_node[status[i]]++;
+		}
+	}
+	return 0;
+}
+
+/* How many of the mapped pages lie inside a large folio. */
+static long count_tails(void *start, size_t nr)
+{
+	uint64_t entry, flags;
+	long tails = 0, size = page_size();
+	int pagemap, kpageflags;
+	size_t i;
+	off_t at;
+
+	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	kpageflags = open("/proc/kpageflags", O_RDONLY);
+	if (pagemap < 0 || kpageflags < 0)
+		return -1;
+	for (i = 0; i < nr; i++) {
+		at = ((uintptr_t)start / size + i) * sizeof(entry);
+		if (pread(pagemap, &entry, sizeof(entry), at) != sizeof(entry))
+			break;
+		if (!(entry & PAGEMAP_PRESENT))
+			continue;
+		at = (entry & PAGEMAP_PFN) * sizeof(flags);
+		if (pread(kpageflags, &flags, sizeof(flags), at) !=
+		    sizeof(flags))
+			break;
+		tails += (flags >> KPF_COMPOUND_TAIL) & 1;
+	}
+	close(pagemap);
+	close(kpageflags);
+	return tails;
+}
+
+static int where_mapped(struct promote_file *file, char *map,
+			unsigned char *in_core, struct promote_where *where)
+{
+	long i, run, nr = file->nr, size = page_size();
+	int err = 0;
+
+	madvise(map, file->size, MADV_RANDOM);
+	if (mincore(map, file->size, in_core))
+		return -errno;
+	for (i = 0; i < nr && !err; i += run) {
+		for (run = 1; i + run < nr; run++) {
+			if ((in_core[i + run] ^ in_core[i]) & 1)
+				break;
+		}
+		if (!(in_core[i] & 1)) {
+			where->absent += run;
+			continue;
+		}
+		if (madvise(map + i * size, run * size, MADV_POPULATE_READ))
+			return -errno;
+		err = promote_page_nodes(map + i * size, run, where->on_node);
+	}
+	where->tails = count_tails(map, nr);
+	return err;
+}
+
+/*
+ * Find the pages of a file, without reading any in. Mapping and unmapping them
+ * counts as an access, so promotion is switched off meanwhile, and the LRU
+ * state is not what it was.
+ */
+int promote_file_where(struct promote_file *file, struct promote_where *where)
+{
+	unsigned char *in_core = malloc(file->nr);
+	char enabled[16];
+	char *map;
+	bool have;
+	int err;
+
+	memset(where, 0, sizeof(*where));
+	have = promote_read(PROMOTE_SWITCH, enabled, sizeof(enabled)) > 0;
+	if (have)
+		promote_write(PROMOTE_SWITCH, "0");
+	map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
+	if (map == MAP_FAILED || !in_core) {
+		err = -ENOMEM;
+	} else {
+		err = where_mapped(file, map, in_core, where);
+		munmap(map, file->size);
+	}
+	free(in_core);
+	if (have)
+		promote_write(PROMOTE_SWITCH, enabled);
+	return err;
+}
+
+/* Are over 99.9 % of the file's pages on this node? */
+bool promote_file_is_on(struct promote_file *file, int node)
+{
+	struct promote_where where;
+	long nr = file->nr;
+
+	if (promote_file_where(file, &where))
+		return false;
+	if (where.on_node[node] >= nr - nr / 1000)
+		return true;
+	printf("# of %ld pages %ld are on node %d, %ld not in the cache\n",
+	       nr, where.on_node[node], node, where.absent);
+	return false;
+}
+
+int promote_policy(int mode, int node)
+{
+	unsigned long mask = node < 0 ? 0 : 1UL << node;
+
+	if (syscall(SYS_set_mempolicy, mode, node < 0 ? NULL : &mask,
+		    node < 0 ? 0 : PROMOTE_MAX_NODES))
+		return -errno;
+	return 0;
+}
+
+int promote_in_child(int (*function)(void *arg), void *arg)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(function(arg));
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+const char *promote_cgroup(const char *name, char *path, size_t size)
+{
+	char text[256];
+
+	promote_write(CGROUP_ROOT "/cgroup.subtree_control", "+memory +cpuset");
+	if (promote_read(CGROUP_ROOT "/cgroup.subtree_control", text,
+			 sizeof(text)) < 0 ||
+	    !strstr(text, "memory") || !strstr(text, "cpuset"))
+		return NULL;
+	snprintf(path, size, CGROUP_ROOT "/promote.%s.%d", name, (int)getpid());
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return NULL;
+	return path;
+}
+
+int promote_cgroup_set(const char *path, const char *file, const char *value)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s/%s", path, file);
+	return promote_write(full, value);
+}
+
+int promote_cgroup_enter(const char *path)
+{
+	return promote_cgroup_set(path, "cgroup.procs", "0");
+}
+
+void promote_cgroup_remove(const char *path)
+{
+	int tries;
+
+	for (tries = 0; rmdir(path) && errno == EBUSY && tries < 50; tries++)
+		usleep(20000);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Helpers for the tests of page cache promotion: settings, counters, and files
+ * whose page cache is put on a node and found again.
+ */
+#ifndef __PROMOTE_UTIL_H
+#define __PROMOTE_UTIL_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROMOTE_SWITCH "/sys/kernel/mm/numa/pagecache_promotion_enabled"
+#define PROMOTE_BALANCING "/proc/sys/kernel/numa_balancing"
+#define PROMOTE_THRESHOLD "/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms"
+#define PROMOTE_MIN_GAP "/sys/kernel/debug/promote/min_gap_ms"
+#define PROMOTE_STATE "/sys/kernel/debug/promote/state"
+#define PROMOTE_LRU_GEN "/sys/kernel/mm/lru_gen/enabled"
+
+/* Longer than the shortest re-access time that counts (16 ms). */
+#define PROMOTE_GAP_US 20000
+/* More passes over a file than it takes on any LRU until it is promoted. */
+#define PROMOTE_PASSES 20
+
+#define PROMOTE_MAX_NODES 64
+
+/* Small files and values. Errors are negative errno values. */
+int promote_read(const char *path, char *text, size_t size);
+int promote_write(const char *path, const char *text);
+int promote_write_number(const char *path, long number);
+
+/* Settings that a test changes, to be put back when it ends. */
+#define PROMOTE_MAX_SAVED 16
+struct promote_saved {
+	int nr;
+	char path[PROMOTE_MAX_SAVED][128];
+	char value[PROMOTE_MAX_SAVED][64];
+};
+
+int promote_set(struct promote_saved *saved, const char *path,
+		const char *value);
+void promote_restore(struct promote_saved *saved);
+
+/* Nodes: the first of the top tier, the first below it or -1. */
+int promote_top_node(void);
+int promote_lower_node(void);
+
+/* Why a test cannot run here, or NULL. */
+const char *promote_no_feature(void);
+const char *promote_no_tiers(void);
+
+/* The switch on or off, and numa_balancing to memory tiering. */
+int promote_enable(struct promote_saved *saved, bool on);
+
+enum promote_counter {
+	PROMOTE_HINT,
+	PROMOTE_HINT_LOCAL,
+	PROMOTE_MIGRATED,
+	PROMOTE_SUCCESS,
+	PROMOTE_CANDIDATE,
+	PROMOTE_CANDIDATE_NRL,
+	PROMOTE_QUEUED,
+	PROMOTE_DRAINED,
+	PROMOTE_FAIL_MAPPED,
+	PROMOTE_FAIL_DIRTY,
+	PROMOTE_FAIL_NODE,
+	PROMOTE_FAIL_CPUSET,
+	PROMOTE_FAIL_POLICY,
+	PROMOTE_NR_COUNTERS,
+};
+
+struct promote_counts {
+	long value[PROMOTE_NR_COUNTERS];
+};
+
+const char *promote_counter_name(enum promote_counter counter);
+long promote_stat(const char *path, const char *name);
+long promote_vmstat(const char *name);
+long promote_node_stat(int node, const char *name);
+void promote_count(struct promote_counts *counts);
+long promote_since(const struct promote_counts *before,
+		   enum promote_counter counter);
+/* Sum of all counters that only this path moves. */
+long promote_activity_since(const struct promote_counts *before);
+
+/* A file of known content in $TMPDIR or the current directory. */
+struct promote_file {
+	char path[PATH_MAX];
+	size_t size;
+	long nr;		/* of pages */
+	uint64_t sum;
+	int fd;
+};
+
+/* Where the pages of a file are; tails counts those inside large folios. */
+struct promote_where {
+	long on_node[PROMOTE_MAX_NODES];
+	long absent;
+	long unknown;
+	long tails;
+};
+
+size_t promote_test_bytes(void);
+int promote_file_create(struct promote_file *file, size_t size);
+void promote_file_remove(struct promote_file *file);
+int promote_file_drop(struct promote_file *file);
+long promote_file_resident(struct promote_file *file);
+int promote_file_place(struct promote_file *file, int node, bool large);
+int promote_file_make(struct promote_file *file, size_t size, int node,
+		      bool large);
+int promote_file_read(struct promote_file *file);
+int promote_file_check(struct promote_file *file);
+int promote_file_passes(struct promote_file *file, int passes);
+int promote_file_where(struct promote_file *file, struct promote_where *where);
+bool promote_file_is_on(struct promote_file *file, int node);
+
+/* NUMA policy of the calling task: MPOL_* mode on one node. */
+int promote_policy(int mode, int node);
+int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES]);
+
+/* Run a function in a child; its return value, or -1 if the child died. */
+int promote_in_child(int (*function)(void *arg), void *arg);
+
+/* Cgroups (v2); NULL when the controllers are not there. */
+const char *promote_cgroup(const char *name, char *path, size_t size);
+int promote_cgroup_enter(const char *path);
+void promote_cgroup_remove(const char *path);
+int promote_cgroup_set(const char *path, const char *file, const char *value);
+
+#endif /* __PROMOTE_UTIL_H */
