@@ -26,6 +26,13 @@ scratch() {
 	trash+=("$tmp")
 }
 
+# lock FILE: one run at a time; held until this script and its children end.
+lock() {
+	mkdir -p "$(dirname "$1")"
+	exec 9>"$1"
+	flock -n 9 || { note "waiting for another run to end"; flock 9; }
+}
+
 # git without the user's configuration, so that the output depends on nothing.
 git_plain() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 git "$@"
@@ -45,7 +52,7 @@ find_base() {
 	v=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$base/Makefile" 2>/dev/null | paste -sd.)
 	[ "$v" = 7.3 ] ||
 		die "LINUX=$LINUX is ${v:+Linux $v, }not a Linux 7.3 tree: give one, or leave LINUX= out for the pinned one"
-	[ ! -e "$base/.config" ] && [ ! -d "$base/include/config" ] ||
+	[[ ! -e $base/.config && ! -d $base/include/config ]] ||
 		die "LINUX=$LINUX has been built in: run 'make mrproper' there, or give a clean checkout"
 }
 
@@ -55,4 +62,5 @@ if [ -n "${LINUX:-}" ]; then
 	out=$top/out/linux-$(basename -- "$base")-$(printf %s "$base" | cksum | cut -d' ' -f1)
 fi
 tree=$out/tree
+state=$out/state
 log=$out/log
