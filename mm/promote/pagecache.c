@@ -89,14 +89,13 @@ static void promote_record(struct task_struct *tsk, struct folio *folio,
 	if (list->draining)
 		return;
 
-	if (promo_list_add(list, folio_pfn(folio), folio_nr_pages(folio),
-			   now)) {
+	if (promo_list_add(list, folio_pfn(folio), folio_order(folio), now)) {
 		folio_xchg_access_time(folio, stamp);
 		count_vm_event(PAGECACHE_PROMOTE_QUEUED);
 		trace_promote_record(folio_nid(folio), folio_order(folio),
 				     list->nr);
 	}
-	if (promo_list_due(list, now))
+	if (promo_list_due(list, now) && local_clock() >= list->retry_ns)
 		promote_queue_work(tsk);
 }
 
@@ -153,7 +152,7 @@ static unsigned int promote_drain_entries(struct promote_mover *mover,
 		if (refusal != PROMOTE_ACCEPTED)
 			promote_count_refused(refusal, 1);
 
-		checked += entry.nr_pages;
+		checked += 1U << entry.order;
 		if (checked < PROMOTE_BATCH_PAGES)
 			continue;
 		checked = 0;
@@ -187,14 +186,14 @@ static void promote_drain(struct promo_list *list)
 
 /*
  * A drain takes as long as the task ran for itself since the last one. What
- * is left has to wait for a tick, or each system call would move a few.
+ * is left waits for a batch's worth of that, or each system call would come
+ * by in vain.
  */
 static void promote_drain_paced(struct promo_list *list)
 {
-	u64 start;
+	u64 start, ran = task_sched_runtime(current) - list->runtime_ns;
 
-	list->credit_ns = promote_pace_earn(list->credit_ns,
-			task_sched_runtime(current) - list->runtime_ns);
+	list->credit_ns = promote_pace_earn(list->credit_ns, ran);
 	if (list->credit_ns > 0) {
 		start = local_clock();
 		promote_drain(list);
@@ -202,7 +201,8 @@ static void promote_drain_paced(struct promo_list *list)
 	}
 	list->runtime_ns = task_sched_runtime(current);
 	if (list->nr)
-		list->retry = jiffies + 1;
+		list->retry_ns = promote_pace_retry(local_clock(),
+						    list->credit_ns);
 }
 
 static struct promo_list *promo_list_alloc(void)

@@ -11,6 +11,8 @@
 
 /* A task that has run for long without a drain may not make up for all of it */
 #define PROMOTE_PACE_MAX_NS	(10 * 1000 * 1000)
+/* About what it takes to move a batch: less credit is not worth a drain */
+#define PROMOTE_PACE_MIN_NS	(200 * 1000)
 
 /* The margin above the watermark, as a share of the zone and at least */
 #define PROMOTE_MARGIN_SHIFT	8
@@ -95,4 +97,18 @@ s64 promote_pace_earn(s64 credit, u64 ran)
 		ran = PROMOTE_PACE_MAX_NS;
 	credit += (s64)ran;
 	return credit < PROMOTE_PACE_MAX_NS ? credit : PROMOTE_PACE_MAX_NS;
+}
+
+/**
+ * promote_pace_retry - when to try a drain again
+ * @now: the time, in ns
+ * @credit: what the last drain has left, in ns, negative if it is in debt
+ *
+ * Return: the earliest time at which the task can have earned enough.
+ */
+u64 promote_pace_retry(u64 now, s64 credit)
+{
+	if (credit >= PROMOTE_PACE_MIN_NS)
+		return now;
+	return now + (u64)(PROMOTE_PACE_MIN_NS - credit);
 }

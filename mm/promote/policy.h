@@ -42,5 +42,6 @@ u32 promote_access_time(const struct promote_clock *clock, u32 now);
 unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
 				unsigned long reserve, unsigned long managed);
 s64 promote_pace_earn(s64 credit, u64 ran);
+u64 promote_pace_retry(u64 now, s64 credit);
 
 #endif /* _MM_PROMOTE_POLICY_H */

@@ -4,7 +4,6 @@
  * space: a ring, first in, first out, so that folios arrive in the top tier
  * in the order in which they were read.
  */
-#include <linux/jiffies.h>
 #include <linux/string.h>
 
 #include "promo_list.h"
@@ -29,7 +28,6 @@ static bool promo_list_full(const struct promo_list *list)
  */
 void promo_list_init(struct promo_list *list, u64 runtime_ns)
 {
-	list->retry = jiffies;
 	list->runtime_ns = runtime_ns;
 }
 
@@ -37,26 +35,26 @@ void promo_list_init(struct promo_list *list, u64 runtime_ns)
  * promo_list_add - append a folio
  * @list: the list of the current task
  * @pfn: first page of the folio
- * @nr_pages: its size
+ * @order: its order
  * @now_ms: the time
  *
  * Return: false if the list is full or the folio was seen to be on it.
  */
 bool promo_list_add(struct promo_list *list, unsigned long pfn,
-		    unsigned int nr_pages, u32 now_ms)
+		    unsigned int order, u32 now_ms)
 {
 	unsigned long *slot = promo_list_slot(list, pfn);
-	struct promo_entry *entry;
+	unsigned int tail;
 
 	if (promo_list_full(list) || *slot == pfn)
 		return false;
 
-	entry = &list->entries[(list->head + list->nr) % PROMO_LIST_ENTRIES];
-	entry->pfn = pfn;
-	entry->queued_ms = now_ms;
-	entry->nr_pages = nr_pages;
+	tail = (list->head + list->nr) % PROMO_LIST_ENTRIES;
+	list->pfns[tail] = pfn;
+	list->queued_ms[tail] = now_ms;
+	list->orders[tail] = order;
 	list->nr++;
-	list->nr_pages += nr_pages;
+	list->nr_pages += 1U << order;
 	*slot = pfn;
 	return true;
 }
@@ -75,10 +73,12 @@ bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
 	if (!list->nr)
 		return false;
 
-	*entry = list->entries[list->head];
+	entry->pfn = list->pfns[list->head];
+	entry->queued_ms = list->queued_ms[list->head];
+	entry->order = list->orders[list->head];
 	list->head = (list->head + 1) % PROMO_LIST_ENTRIES;
 	list->nr--;
-	list->nr_pages -= entry->nr_pages;
+	list->nr_pages -= 1U << entry->order;
 
 	/* If it is refused now, it may come again. */
 	slot = promo_list_slot(list, entry->pfn);
@@ -99,11 +99,10 @@ bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
  */
 bool promo_list_due(const struct promo_list *list, u32 now_ms)
 {
-	if (!list->nr || time_before(jiffies, list->retry))
+	if (!list->nr)
 		return false;
 	return promo_list_full(list) ||
-	       now_ms - list->entries[list->head].queued_ms >=
-			PROMO_LIST_DRAIN_MS;
+	       now_ms - list->queued_ms[list->head] >= PROMO_LIST_DRAIN_MS;
 }
 
 /**

@@ -2,6 +2,8 @@
 #ifndef _MM_PROMOTE_PROMO_LIST_H
 #define _MM_PROMOTE_PROMO_LIST_H
 
+#include <linux/build_bug.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 #define PROMO_LIST_ENTRIES	512
@@ -18,22 +20,24 @@
  * @pfn: first page of the folio; no reference is held, so by now it may be
  * the page of anything
  * @queued_ms: when it was found
- * @nr_pages: size of the folio then
+ * @order: order of the folio then
  */
 struct promo_entry {
 	unsigned long pfn;
 	u32 queued_ms;
-	u32 nr_pages;
+	unsigned int order;
 };
 
 /**
  * struct promo_list - the folios that a task has found hot, in order
- * @entries: ring of entries
- * @head: index of the oldest
+ * @pfns: ring of entries, as one array for each field of struct promo_entry
+ * @queued_ms: the second field
+ * @orders: the third
+ * @head: index of the oldest entry
  * @nr: number of entries
  * @nr_pages: sum of their pages; at most %PROMO_LIST_PAGES before the last
  * @draining: the owner is in a drain; what it accesses there is not recorded
- * @retry: jiffies before which no drain is due, after one that ran out of time
+ * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
  * @runtime_ns: run time of the owner at the end of the last drain
  * @recent: direct-mapped table of queued PFNs, to find most duplicates
@@ -41,20 +45,25 @@ struct promo_entry {
  * Private to the owning task, so without a lock.
  */
 struct promo_list {
-	struct promo_entry entries[PROMO_LIST_ENTRIES];
+	unsigned long pfns[PROMO_LIST_ENTRIES];
+	u32 queued_ms[PROMO_LIST_ENTRIES];
+	u8 orders[PROMO_LIST_ENTRIES];
 	unsigned int head;
 	unsigned int nr;
 	unsigned int nr_pages;
 	bool draining;
-	unsigned long retry;
+	u64 retry_ns;
 	s64 credit_ns;
 	u64 runtime_ns;
 	unsigned long recent[PROMO_LIST_RECENT];
 };
 
+/* A page more would cost every reader the next size of allocation. */
+static_assert(sizeof(struct promo_list) <= SZ_8K);
+
 void promo_list_init(struct promo_list *list, u64 runtime_ns);
 bool promo_list_add(struct promo_list *list, unsigned long pfn,
-		    unsigned int nr_pages, u32 now_ms);
+		    unsigned int order, u32 now_ms);
 bool promo_list_pop(struct promo_list *list, struct promo_entry *entry);
 bool promo_list_due(const struct promo_list *list, u32 now_ms);
 void promo_list_clear(struct promo_list *list);

@@ -3,7 +3,7 @@
  * KUnit tests for the list of hot folios of a task.
  */
 #include <kunit/test.h>
-#include <linux/jiffies.h>
+#include <linux/log2.h>
 
 #include "../promo_list.h"
 
@@ -30,13 +30,13 @@ static void promo_list_keeps_order(struct kunit *test)
 
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 300; i++, in++)
-			KUNIT_ASSERT_TRUE(test, promo_list_add(list, in, 1,
+			KUNIT_ASSERT_TRUE(test, promo_list_add(list, in, 0,
 							       NOW + in));
 		for (i = 0; i < 300; i++, out++) {
 			KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 			KUNIT_EXPECT_EQ(test, entry.pfn, out);
 			KUNIT_EXPECT_EQ(test, entry.queued_ms, NOW + out);
-			KUNIT_EXPECT_EQ(test, entry.nr_pages, 1);
+			KUNIT_EXPECT_EQ(test, entry.order, 0);
 		}
 	}
 	KUNIT_EXPECT_FALSE(test, promo_list_pop(list, &entry));
@@ -51,25 +51,34 @@ static void promo_list_full_of_entries(struct kunit *test)
 	unsigned long pfn;
 
 	for (pfn = 1; pfn <= PROMO_LIST_ENTRIES; pfn++)
-		KUNIT_ASSERT_TRUE(test, promo_list_add(list, pfn, 1, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, pfn, 1, NOW));
+		KUNIT_ASSERT_TRUE(test, promo_list_add(list, pfn, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, pfn, 0, NOW));
 	KUNIT_EXPECT_EQ(test, list->nr, PROMO_LIST_ENTRIES);
 
 	/* What was refused left no trace: it may come when there is room. */
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, entry.pfn, 1ul);
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, pfn, 1, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, pfn, 0, NOW));
 }
 
 static void promo_list_full_of_pages(struct kunit *test)
 {
 	struct promo_list *list = test->priv;
+	unsigned int order = ilog2(PROMO_LIST_PAGES);
+	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, PROMO_LIST_PAGES,
-					       PROMO_LIST_PAGES, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, PROMO_LIST_PAGES, order,
+					       NOW));
+	KUNIT_EXPECT_EQ(test, list->nr_pages, 1 + PROMO_LIST_PAGES);
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 2, 1, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 2, 0, NOW));
+
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_EQ(test, entry.order, order);
+	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
 }
 
 static void promo_list_refuses_duplicates(struct kunit *test)
@@ -77,13 +86,13 @@ static void promo_list_refuses_duplicates(struct kunit *test)
 	struct promo_list *list = test->priv;
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 7, 1, NOW + 1));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 7, 0, NOW + 1));
 	KUNIT_EXPECT_EQ(test, list->nr, 1);
 
 	/* A folio that was refused by the drain may be recorded again. */
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW + 2));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW + 2));
 }
 
 /* Taking an entry out must not forget another one that shares its slot. */
@@ -93,11 +102,11 @@ static void promo_list_slot_collision(struct kunit *test)
 	unsigned long other = 7 + PROMO_LIST_RECENT;
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 1, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, other, 1, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, other, 0, NOW));
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, entry.pfn, 7ul);
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, other, 1, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_add(list, other, 0, NOW));
 }
 
 static void promo_list_due_by_age(struct kunit *test)
@@ -106,8 +115,8 @@ static void promo_list_due_by_age(struct kunit *test)
 	u32 due = NOW + PROMO_LIST_DRAIN_MS;
 
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 2, 1, due));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 2, 0, due));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due - 1));
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, due));
 }
@@ -117,22 +126,10 @@ static void promo_list_age_wraps(struct kunit *test)
 	struct promo_list *list = test->priv;
 	u32 before = U32_MAX - 1;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, before));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, before));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, before + 5));
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, before +
 					       PROMO_LIST_DRAIN_MS));
-}
-
-static void promo_list_waits_for_retry(struct kunit *test)
-{
-	struct promo_list *list = test->priv;
-	u32 due = NOW + PROMO_LIST_DRAIN_MS;
-
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 1, NOW));
-	list->retry = jiffies + HZ * 60;
-	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due));
-	list->retry = jiffies;
-	KUNIT_EXPECT_TRUE(test, promo_list_due(list, due));
 }
 
 static void promo_list_clear_forgets(struct kunit *test)
@@ -140,11 +137,11 @@ static void promo_list_clear_forgets(struct kunit *test)
 	struct promo_list *list = test->priv;
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 4, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 2, NOW));
 	promo_list_clear(list);
 	KUNIT_EXPECT_FALSE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 4, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 2, NOW));
 }
 
 static struct kunit_case promo_list_test_cases[] = {
@@ -155,7 +152,6 @@ static struct kunit_case promo_list_test_cases[] = {
 	KUNIT_CASE(promo_list_slot_collision),
 	KUNIT_CASE(promo_list_due_by_age),
 	KUNIT_CASE(promo_list_age_wraps),
-	KUNIT_CASE(promo_list_waits_for_retry),
 	KUNIT_CASE(promo_list_clear_forgets),
 	{}
 };
@@ -165,7 +161,5 @@ static struct kunit_suite promo_list_test_suite = {
 	.init = promo_list_test_init,
 	.test_cases = promo_list_test_cases,
 };
-kunit_test_suite(promo_list_test_suite);
 
-MODULE_DESCRIPTION("KUnit tests for the list of hot folios of a task");
-MODULE_LICENSE("GPL");
+kunit_test_suite(promo_list_test_suite);

@@ -168,6 +168,12 @@ static void test_pace(void)
 	      "pace: does not save up");
 	check(promote_pace_earn(0, UINT64_MAX) == 10 * MS,
 	      "pace: the longest run does not overflow");
+	check(promote_pace_retry(100 * MS, 5 * MS) == 100 * MS,
+	      "pace: with credit left, at once");
+	check(promote_pace_retry(100 * MS, 0) == 100 * MS + MS / 5,
+	      "pace: with none left, when a batch is earned");
+	check(promote_pace_retry(100 * MS, -3 * MS) == 103 * MS + MS / 5,
+	      "pace: in debt, when that is paid back too");
 }
 
 int main(void)
