@@ -43,9 +43,9 @@
  * left waits, and is forgotten after some seconds.
  *
  * *Room.* The target is the first node of the top tier, in zonelist order
- * from where the reader runs, that the cpuset of the reader and the memory
- * cgroup of the file allow and that has headroom: free memory above the
- * promotion watermark and a margin. kswapd reclaims up to that watermark, so
+ * from where the reader runs, that the cpuset and the memory policy of the
+ * reader and the memory cgroup of the file allow and that has headroom: free
+ * memory above the promotion watermark and a margin. kswapd reclaims up to that watermark, so
  * headroom is not memory that demotion has just freed. Without headroom there
  * is no promotion. What is hot then stays where it is: no worse than without.
  *

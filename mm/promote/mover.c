@@ -9,6 +9,7 @@
 #include <linux/cpuset.h>
 #include <linux/memcontrol.h>
 #include <linux/memory_hotplug.h>
+#include <linux/mempolicy.h>
 #include <linux/migrate.h>
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
@@ -56,8 +57,9 @@ static unsigned long promote_node_room(int nid)
 }
 
 /*
- * The nearest node of the top tier that the cpuset of the current task allows
- * and that has headroom. The refusal names the test that came furthest.
+ * The nearest node of the top tier that the cpuset and the memory policy of
+ * the current task allow and that has headroom. The refusal names the test
+ * that came furthest.
  */
 static void promote_choose_target(struct promote_mover *mover)
 {
@@ -78,6 +80,11 @@ static void promote_choose_target(struct promote_mover *mover)
 		if (!node_isset(nid, cpuset_current_mems_allowed)) {
 			mover->refusal = max(mover->refusal,
 					     PROMOTE_FAIL_CPUSET);
+			continue;
+		}
+		if (!mempolicy_allows_node(nid)) {
+			mover->refusal = max(mover->refusal,
+					     PROMOTE_FAIL_POLICY);
 			continue;
 		}
 		mover->room = promote_node_room(nid);
