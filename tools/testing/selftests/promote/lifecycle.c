@@ -254,6 +254,7 @@ TEST_F(life, unlink_of_queued_pages)
 	/* Let other files reuse what was freed. */
 	ASSERT_EQ(0, promote_file_make(&self->file, self->file.size,
 				       self->lower, false));
+	promote_count(&self->before);
 	EXPECT_WHOLE_FILE_MOVES();
 }
 

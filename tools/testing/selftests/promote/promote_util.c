@@ -38,6 +38,7 @@ static const char * const counter_names[PROMOTE_NR_COUNTERS] = {
 	[PROMOTE_FAIL_NODE] = "pagecache_promote_fail_node",
 	[PROMOTE_FAIL_CPUSET] = "pagecache_promote_fail_cpuset",
 	[PROMOTE_FAIL_POLICY] = "pagecache_promote_fail_policy",
+	[PROMOTE_FAIL_NOMEM] = "pagecache_promote_fail_nomem",
 };
 
 const char *promote_counter_name(enum promote_counter counter)
