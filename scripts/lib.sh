@@ -12,7 +12,8 @@ die() { printf '%s: %s\n' "$prog" "$*" >&2; exit 1; }
 progress() { [ -n "${CI:-}" ] || [ -t 2 ] || return 0; printf '%s: %s\n' "$prog" "$*" >&2; }
 note() { printf '%s: %s\n' "$prog" "$*" >&2; }
 
-# What a killed run left behind, and what this run would: gone on any exit.
+# What a run would leave behind is gone on any exit; what one left that was
+# killed outright, some hours later.
 trash=()
 sweep() { [ ${#trash[@]} -eq 0 ] || rm -rf -- "${trash[@]}"; }
 trap sweep EXIT
@@ -22,6 +23,7 @@ trap 'exit 143' TERM
 # A scratch directory under out/, on the same file system as what it becomes.
 scratch() {
 	mkdir -p "$out"
+	find "$out" -maxdepth 1 -name 'tmp.*' -mmin +300 -exec rm -rf {} +
 	tmp=$(mktemp -d "$out/tmp.XXXXXX")
 	trash+=("$tmp")
 }
