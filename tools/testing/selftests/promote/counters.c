@@ -96,21 +96,23 @@ TEST_F(counters, are_there)
 	char name[128];
 	unsigned int i;
 
-	for (i = 0; i < PROMOTE_NR_COUNTERS; i++)
+	for (i = 0; i < PROMOTE_NR_COUNTERS; i++) {
 		EXPECT_LE(0, promote_vmstat(promote_counter_name(i)))
 			TH_LOG("no %s in /proc/vmstat",
 			       promote_counter_name(i));
+	}
 	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
 		snprintf(name, sizeof(name), "pagecache_promote_fail_%s",
 			 reasons[i]);
 		EXPECT_LE(0, promote_vmstat(name))
 			TH_LOG("no %s in /proc/vmstat", name);
 	}
-	for (i = 0; i < ARRAY_SIZE(shared); i++)
+	for (i = 0; i < ARRAY_SIZE(shared); i++) {
 		EXPECT_LE(0, promote_stat(self->stat,
 					  promote_counter_name(shared[i])))
 			TH_LOG("no %s in memory.stat",
 			       promote_counter_name(shared[i]));
+	}
 }
 
 TEST_F(counters, successes_were_candidates)

@@ -158,8 +158,9 @@ TEST_F(life, children_promote)
 	int i;
 
 	EXPECT_WHOLE_FILE_MOVES();
-	for (i = 0; i < NR_CHILDREN; i++)
+	for (i = 0; i < NR_CHILDREN; i++) {
 		EXPECT_EQ(0, promote_in_child(promote_own_file, nodes));
+	}
 }
 
 static int read_all(void *arg)
@@ -196,9 +197,10 @@ TEST_F(life, threads_come_and_go)
 	int i, round;
 
 	for (round = 0; round < 5; round++) {
-		for (i = 0; i < NR_CHILDREN; i++)
+		for (i = 0; i < NR_CHILDREN; i++) {
 			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
 						    thread_reads, &self->file));
+		}
 		for (i = 0; i < NR_CHILDREN; i++) {
 			ASSERT_EQ(0, pthread_join(thread[i], &result));
 			EXPECT_EQ(NULL, result);
