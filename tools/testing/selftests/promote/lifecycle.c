@@ -158,9 +158,8 @@ TEST_F(life, children_promote)
 	int i;
 
 	EXPECT_WHOLE_FILE_MOVES();
-	for (i = 0; i < NR_CHILDREN; i++) {
+	for (i = 0; i < NR_CHILDREN; i++)
 		EXPECT_EQ(0, promote_in_child(promote_own_file, nodes));
-	}
 }
 
 static int read_all(void *arg)

@@ -295,9 +295,9 @@ size_t promote_test_bytes(void)
 	return (mb > 0 ? mb : 64) << 20;
 }
 
-static uint64_t sum_of(uint64_t sum, const void *data, size_t size)
+static unsigned long long sum_of(unsigned long long sum, const void *data, size_t size)
 {
-	const uint64_t *word = data;
+	const unsigned long long *word = data;
 	size_t i;
 
 	for (i = 0; i < size / sizeof(*word); i++)
@@ -308,8 +308,8 @@ static uint64_t sum_of(uint64_t sum, const void *data, size_t size)
 int promote_file_create(struct promote_file *file, size_t size)
 {
 	const char *dir = getenv("TMPDIR");
-	uint64_t word = 0x9e3779b97f4a7c15ULL ^ size;
-	uint64_t *data;
+	unsigned long long word = 0x9e3779b97f4a7c15ULL ^ size;
+	unsigned long long *data;
 	size_t done, chunk, i;
 	int err = 0;
 
@@ -446,7 +446,7 @@ int promote_file_make(struct promote_file *file, size_t size, int node,
 	return err ? err : promote_file_place(file, node, large);
 }
 
-static int read_file(struct promote_file *file, uint64_t *sum)
+static int read_file(struct promote_file *file, unsigned long long *sum)
 {
 	size_t done = 0;
 	ssize_t len;
@@ -476,7 +476,7 @@ int promote_file_read(struct promote_file *file)
 /* Read the file once and compare; -EBADMSG if it has changed. */
 int promote_file_check(struct promote_file *file)
 {
-	uint64_t sum = 0;
+	unsigned long long sum = 0;
 	int err = read_file(file, &sum);
 
 	if (err)
@@ -520,7 +520,7 @@ int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES])
 /* How many of the mapped pages lie inside a large folio. */
 static long count_tails(void *start, size_t nr)
 {
-	uint64_t entry, flags;
+	unsigned long long entry, flags;
 	long tails = 0, size = page_size();
 	int pagemap, kpageflags;
 	size_t i;
@@ -531,7 +531,7 @@ static long count_tails(void *start, size_t nr)
 	if (pagemap < 0 || kpageflags < 0)
 		return -1;
 	for (i = 0; i < nr; i++) {
-		at = ((uintptr_t)start / size + i) * sizeof(entry);
+		at = ((unsigned long)start / size + i) * sizeof(entry);
 		if (pread(pagemap, &entry, sizeof(entry), at) != sizeof(entry))
 			break;
 		if (!(entry & PAGEMAP_PRESENT))

@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define PROMOTE_SWITCH "/sys/kernel/mm/numa/pagecache_promotion_enabled"
@@ -91,7 +90,7 @@ struct promote_file {
 	char path[PATH_MAX];
 	size_t size;
 	long nr;		/* of pages */
-	uint64_t sum;
+	unsigned long long sum;
 	int fd;
 };
 
