@@ -87,7 +87,7 @@ do {									\
 		  promote_since(&self->before, PROMOTE_SUCCESS));	\
 } while (0)
 
-TEST_F(counters, are_there)
+TEST_F_TIMEOUT(counters, are_there, PROMOTE_TIMEOUT)
 {
 	static const char * const reasons[] = {
 		"stale", "mapped", "dirty", "writeback", "locked", "busy",
@@ -115,7 +115,7 @@ TEST_F(counters, are_there)
 	}
 }
 
-TEST_F(counters, successes_were_candidates)
+TEST_F_TIMEOUT(counters, successes_were_candidates, PROMOTE_TIMEOUT)
 {
 	long success, candidates;
 
@@ -131,7 +131,7 @@ TEST_F(counters, successes_were_candidates)
 }
 
 /* Nothing is counted twice: order-0 folios, each promoted once. */
-TEST_F(counters, each_folio_once)
+TEST_F_TIMEOUT(counters, each_folio_once, PROMOTE_TIMEOUT)
 {
 	PROMOTE_IN_CGROUP();
 	EXPECT_GE(self->file.nr, promote_since(&self->before, PROMOTE_SUCCESS));
@@ -160,7 +160,7 @@ static bool cgroup_agrees(const char *stat, const char *name, long base,
 	return false;
 }
 
-TEST_F(counters, add_up_over_cgroups)
+TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 {
 	long root[ARRAY_SIZE(shared)], since;
 	size_t i;

@@ -73,7 +73,7 @@ static int unlucky_reader(void *arg)
 
 #define SINCE(counter) promote_since(&self->before, PROMOTE_##counter)
 
-TEST_F(no_memory, always)
+TEST_F_TIMEOUT(no_memory, always, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_set(&self->saved, FAIL "probability", "100"));
 	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->file));
@@ -85,7 +85,7 @@ TEST_F(no_memory, always)
 	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
 }
 
-TEST_F(no_memory, sometimes)
+TEST_F_TIMEOUT(no_memory, sometimes, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_set(&self->saved, FAIL "probability", "30"));
 	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->file));

@@ -76,7 +76,7 @@ static int read_some(struct promote_file *file, long first, long nr, long page)
 	return 0;
 }
 
-TEST_F(life, exit_with_a_queue)
+TEST_F_TIMEOUT(life, exit_with_a_queue, PROMOTE_TIMEOUT)
 {
 	long first, step = 100;
 	int status;
@@ -93,7 +93,7 @@ TEST_F(life, exit_with_a_queue)
 	EXPECT_WHOLE_FILE_MOVES();
 }
 
-TEST_F(life, killed_with_a_queue)
+TEST_F_TIMEOUT(life, killed_with_a_queue, PROMOTE_TIMEOUT)
 {
 	int i, status;
 	pid_t pid;
@@ -114,7 +114,7 @@ TEST_F(life, killed_with_a_queue)
 }
 
 /* The parent queues, forks while it does, and both go on. */
-TEST_F(life, fork_with_a_queue)
+TEST_F_TIMEOUT(life, fork_with_a_queue, PROMOTE_TIMEOUT)
 {
 	long first, step = 50;
 	int status;
@@ -152,7 +152,7 @@ static int promote_own_file(void *arg)
 	return err;
 }
 
-TEST_F(life, children_promote)
+TEST_F_TIMEOUT(life, children_promote, PROMOTE_TIMEOUT)
 {
 	int nodes[2] = { self->top, self->lower };
 	int i;
@@ -167,7 +167,7 @@ static int read_all(void *arg)
 	return promote_file_passes(arg, PROMOTE_PASSES) ? 1 : 0;
 }
 
-TEST_F(life, readers_at_the_same_time)
+TEST_F_TIMEOUT(life, readers_at_the_same_time, PROMOTE_TIMEOUT)
 {
 	pid_t pid[NR_CHILDREN];
 	int i, status;
@@ -189,7 +189,7 @@ static void *thread_reads(void *arg)
 	return (void *)(long)promote_file_read(arg);
 }
 
-TEST_F(life, threads_come_and_go)
+TEST_F_TIMEOUT(life, threads_come_and_go, PROMOTE_TIMEOUT)
 {
 	pthread_t thread[NR_CHILDREN];
 	void *result;
@@ -209,7 +209,7 @@ TEST_F(life, threads_come_and_go)
 	EXPECT_WHOLE_FILE_MOVES();
 }
 
-TEST_F(life, exec_with_a_queue)
+TEST_F_TIMEOUT(life, exec_with_a_queue, PROMOTE_TIMEOUT)
 {
 	int status;
 	pid_t pid;
@@ -228,14 +228,14 @@ TEST_F(life, exec_with_a_queue)
 }
 
 /* Queued pages are not pinned: they can be dropped, cut off, deleted. */
-TEST_F(life, fadvise_drops_queued_pages)
+TEST_F_TIMEOUT(life, fadvise_drops_queued_pages, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, read_some(&self->file, 0, 100, self->page));
 	posix_fadvise(self->file.fd, 0, 0, POSIX_FADV_DONTNEED);
 	EXPECT_EQ(0, promote_file_resident(&self->file));
 }
 
-TEST_F(life, truncate_of_queued_pages)
+TEST_F_TIMEOUT(life, truncate_of_queued_pages, PROMOTE_TIMEOUT)
 {
 	int i;
 
@@ -248,7 +248,7 @@ TEST_F(life, truncate_of_queued_pages)
 	EXPECT_EQ(0, promote_file_read(&self->file));
 }
 
-TEST_F(life, unlink_of_queued_pages)
+TEST_F_TIMEOUT(life, unlink_of_queued_pages, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_read(&self->file));
 	promote_file_remove(&self->file);
@@ -272,7 +272,7 @@ static int toggle(void *arg)
 	return 0;
 }
 
-TEST_F(life, switching_while_reading)
+TEST_F_TIMEOUT(life, switching_while_reading, PROMOTE_TIMEOUT)
 {
 	int status;
 	pid_t pid;

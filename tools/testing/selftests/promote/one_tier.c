@@ -67,7 +67,7 @@ FIXTURE_TEARDOWN(one_tier)
 	promote_restore(&self->saved);
 }
 
-TEST_F(one_tier, says_inactive)
+TEST_F_TIMEOUT(one_tier, says_inactive, PROMOTE_TIMEOUT)
 {
 	char text[256] = "";
 
@@ -80,7 +80,7 @@ TEST_F(one_tier, says_inactive)
 	EXPECT_EQ(0, strncmp(text, "inactive: ", strlen("inactive: ")));
 }
 
-TEST_F(one_tier, moves_nothing)
+TEST_F_TIMEOUT(one_tier, moves_nothing, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, promote_test_bytes() / 8,
 				       self->node, false));

@@ -122,7 +122,7 @@ static void alternate(struct promote_file *file, int rounds, long page)
 	}
 }
 
-TEST_F(refusal, reads_within_the_gap_count_once)
+TEST_F_TIMEOUT(refusal, reads_within_the_gap_count_once, PROMOTE_TIMEOUT)
 {
 	long start;
 	int i;
@@ -154,7 +154,7 @@ TEST_F(refusal, reads_within_the_gap_count_once)
 	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
 }
 
-TEST_F(refusal, reads_beyond_the_threshold_are_cold)
+TEST_F_TIMEOUT(refusal, reads_beyond_the_threshold_are_cold, PROMOTE_TIMEOUT)
 {
 	int i;
 
@@ -202,7 +202,7 @@ static bool lower_cpuset(char *path, size_t size, int node)
 	return !promote_cgroup_set(path, "cpuset.mems", text);
 }
 
-TEST_F(refusal, reader_in_a_cpuset_without_the_top_node)
+TEST_F_TIMEOUT(refusal, reader_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
 {
 	struct reader reader = { .file = &self->file, .cgroup = self->cgroup };
 
@@ -228,7 +228,7 @@ static int owner(void *arg)
 	return promote_file_place(reader->file, reader->node, false) ? 2 : 0;
 }
 
-TEST_F(refusal, owner_in_a_cpuset_without_the_top_node)
+TEST_F_TIMEOUT(refusal, owner_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
 {
 	struct reader reader = {
 		.file = &self->file,
@@ -253,7 +253,7 @@ TEST_F(refusal, owner_in_a_cpuset_without_the_top_node)
 	EXPECT_MOVES_NOW();
 }
 
-TEST_F(refusal, reader_bound_to_the_lower_node)
+TEST_F_TIMEOUT(refusal, reader_bound_to_the_lower_node, PROMOTE_TIMEOUT)
 {
 	struct reader reader = {
 		.file = &self->file,
@@ -276,7 +276,7 @@ TEST_F(refusal, reader_bound_to_the_lower_node)
 }
 
 /* A policy that does not exclude the top node does not stop promotion. */
-TEST_F(refusal, not_for_a_reader_bound_to_the_top_node)
+TEST_F_TIMEOUT(refusal, not_for_a_reader_bound_to_the_top_node, PROMOTE_TIMEOUT)
 {
 	struct reader reader = {
 		.file = &self->file,
@@ -336,7 +336,7 @@ static int map_file(void *arg)
 	return madvise(map, file->size, MADV_POPULATE_READ);
 }
 
-TEST_F(refusal, mapped_file)
+TEST_F_TIMEOUT(refusal, mapped_file, PROMOTE_TIMEOUT)
 {
 	pid_t mapper;
 
@@ -385,7 +385,7 @@ static int read_remote(pid_t pid, struct anon *anon)
 	return len == (ssize_t)anon->size ? 0 : -1;
 }
 
-TEST_F(refusal, anonymous_memory)
+TEST_F_TIMEOUT(refusal, anonymous_memory, PROMOTE_TIMEOUT)
 {
 	struct anon anon = { .size = FILE_BYTES, .node = self->lower };
 	long on_lower;
@@ -432,7 +432,7 @@ static int dirty_file(void *arg)
 	return 0;
 }
 
-TEST_F(refusal, dirty_file)
+TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
 {
 	struct reader reader = { .file = &self->file, .node = self->lower };
 
@@ -480,7 +480,7 @@ static int dontcache_passes(void *arg)
 	return err == -EOPNOTSUPP ? 4 : err ? 2 : 0;
 }
 
-TEST_F(refusal, dontcache_reads)
+TEST_F_TIMEOUT(refusal, dontcache_reads, PROMOTE_TIMEOUT)
 {
 	struct reader reader = { .file = &self->file, .node = self->lower };
 	int err;

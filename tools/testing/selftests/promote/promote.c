@@ -88,7 +88,7 @@ do {									\
 	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));	\
 } while (0)
 
-TEST_F(hot_file, is_promoted_whole)
+TEST_F_TIMEOUT(hot_file, is_promoted_whole, PROMOTE_TIMEOUT)
 {
 	struct promote_where where;
 
@@ -112,7 +112,7 @@ TEST_F(hot_file, is_promoted_whole)
 		TH_LOG("%ld pages are inside large folios", where.tails);
 }
 
-TEST_F(hot_file, stays_when_off)
+TEST_F_TIMEOUT(hot_file, stays_when_off, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL,
 				       self->lower, variant->large));
@@ -123,7 +123,7 @@ TEST_F(hot_file, stays_when_off)
 	EXPECT_MOVES_NOW();
 }
 
-TEST_F(hot_file, stays_without_memory_tiering)
+TEST_F_TIMEOUT(hot_file, stays_without_memory_tiering, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL,
 				       self->lower, variant->large));
@@ -139,7 +139,7 @@ TEST_F(hot_file, stays_without_memory_tiering)
 	EXPECT_MOVES_NOW();
 }
 
-TEST_F(hot_file, stays_after_one_pass)
+TEST_F_TIMEOUT(hot_file, stays_after_one_pass, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL,
 				       self->lower, variant->large));
@@ -154,7 +154,7 @@ TEST_F(hot_file, stays_after_one_pass)
  * The LRU already takes the file for hot when promotion is switched on: the
  * first access that is seen has no earlier one to be compared with.
  */
-TEST_F(hot_file, stays_after_the_first_pass_seen)
+TEST_F_TIMEOUT(hot_file, stays_after_the_first_pass_seen, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL,
 				       self->lower, variant->large));
@@ -169,7 +169,7 @@ TEST_F(hot_file, stays_after_the_first_pass_seen)
 }
 
 /* The other order of the two settings; promote_enable() sets the switch last. */
-TEST_F(hot_file, moves_when_the_sysctl_is_set_last)
+TEST_F_TIMEOUT(hot_file, moves_when_the_sysctl_is_set_last, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL,
 				       self->lower, variant->large));
@@ -182,7 +182,7 @@ TEST_F(hot_file, moves_when_the_sysctl_is_set_last)
 }
 
 /* A file in the top tier from the start is nobody's business. */
-TEST_F(hot_file, is_left_alone_in_the_top_tier)
+TEST_F_TIMEOUT(hot_file, is_left_alone_in_the_top_tier, PROMOTE_TIMEOUT)
 {
 	ASSERT_EQ(0, promote_file_make(&self->file, SMALL, self->top,
 				       variant->large));

@@ -388,6 +388,18 @@ int promote_file_drop(struct promote_file *file)
 	return -EBUSY;
 }
 
+/*
+ * A CPU keeps the last few folios that it has read in for itself before they
+ * get on the LRU, and meanwhile they cannot be moved. Migration of memory
+ * flushes all CPUs first, even if there is nothing to migrate.
+ */
+static void flush_lru_batches(void)
+{
+	unsigned long mask = 1UL << promote_top_node();
+
+	syscall(SYS_migrate_pages, 0, PROMOTE_MAX_NODES, &mask, &mask);
+}
+
 struct place_arg {
 	struct promote_file *file;
 	int node;
@@ -433,6 +445,7 @@ int promote_file_place(struct promote_file *file, int node, bool large)
 	err = promote_in_child(place, &arg);
 	if (err)
 		return -ECHILD;
+	flush_lru_batches();
 	after = promote_node_stat(node, "nr_file_pages");
 	return after - before < file->nr - file->nr / 100 ? -ENODATA : 0;
 }

@@ -18,10 +18,13 @@
 #define PROMOTE_STATE "/sys/kernel/debug/promote/state"
 #define PROMOTE_LRU_GEN "/sys/kernel/mm/lru_gen/enabled"
 
-/* Longer than the shortest re-access time that counts (16 ms). */
-#define PROMOTE_GAP_US 20000
+/* Longer than the shortest re-access time that counts, 16 ms and a bit. */
+#define PROMOTE_GAP_US 30000
 /* More passes over a file than it takes on any LRU until it is promoted. */
 #define PROMOTE_PASSES 20
+
+/* Seconds for one test: emulated machines are slow. */
+#define PROMOTE_TIMEOUT 300
 
 #define PROMOTE_MAX_NODES 64
 
