@@ -287,6 +287,19 @@ long promote_activity_since(const struct promote_counts *before)
 	       promote_since(before, PROMOTE_DRAINED);
 }
 
+/*
+ * A CPU keeps the last few folios that it has added or activated in batches of
+ * its own before it puts them on their lists, and meanwhile nobody can move
+ * them. Migration of memory flushes all CPUs first, even if there is nothing to
+ * migrate.
+ */
+static void flush_lru_batches(void)
+{
+	unsigned long mask = 1UL << promote_top_node();
+
+	syscall(SYS_migrate_pages, 0, PROMOTE_MAX_NODES, &mask, &mask);
+}
+
 size_t promote_test_bytes(void)
 {
 	const char *text = getenv("PROMOTE_TEST_MB");
@@ -388,18 +401,6 @@ int promote_file_drop(struct promote_file *file)
 	return -EBUSY;
 }
 
-/*
- * A CPU keeps the last few folios that it has read in for itself before they
- * get on the LRU, and meanwhile they cannot be moved. Migration of memory
- * flushes all CPUs first, even if there is nothing to migrate.
- */
-static void flush_lru_batches(void)
-{
-	unsigned long mask = 1UL << promote_top_node();
-
-	syscall(SYS_migrate_pages, 0, PROMOTE_MAX_NODES, &mask, &mask);
-}
-
 struct place_arg {
 	struct promote_file *file;
 	int node;
@@ -497,12 +498,18 @@ int promote_file_check(struct promote_file *file)
 	return sum == file->sum ? 0 : -EBADMSG;
 }
 
-/* Read passes, further apart than the shortest re-access time that counts. */
+/*
+ * Read passes, further apart than the shortest re-access time that counts. An
+ * idle CPU, on which this task has run before, would hold on to a few folios
+ * for ever: flush it on the way.
+ */
 int promote_file_passes(struct promote_file *file, int passes)
 {
-	int err = 0;
+	int i, err = 0;
 
-	while (passes-- && !err) {
+	for (i = 0; i < passes && !err; i++) {
+		if (i && i == passes / 2)
+			flush_lru_batches();
 		err = promote_file_read(file);
 		usleep(PROMOTE_GAP_US);
 	}
