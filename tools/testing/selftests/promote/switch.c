@@ -135,7 +135,7 @@ TEST_F(knob, refuses_an_ordinary_user)
 	EXPECT_TRUE(switch_is("false"));
 }
 
-/* Four settings of two knobs, reached in both orders; one of them is active. */
+/* Settings of the two knobs, and what they come to if there are two tiers. */
 static const struct {
 	const char *balancing;
 	const char *on;
@@ -152,23 +152,24 @@ static const struct {
 
 TEST_F(knob, either_order)
 {
+	bool tiers = promote_lower_node() >= 0;
+	const char *state;
 	size_t i, from;
 
-	if (promote_lower_node() < 0)
-		SKIP(return, "no node below the top memory tier");
 	for (from = 0; from < ARRAY_SIZE(states); from++) {
 		for (i = 0; i < ARRAY_SIZE(states); i++) {
+			state = tiers ? states[i].state : "inactive";
 			promote_write(PROMOTE_BALANCING, states[from].balancing);
 			promote_write(PROMOTE_SWITCH, states[from].on);
 			promote_write(PROMOTE_BALANCING, states[i].balancing);
 			promote_write(PROMOTE_SWITCH, states[i].on);
-			EXPECT_TRUE(state_starts_with(states[i].state));
+			EXPECT_TRUE(state_starts_with(state));
 
 			promote_write(PROMOTE_BALANCING, states[from].balancing);
 			promote_write(PROMOTE_SWITCH, states[from].on);
 			promote_write(PROMOTE_SWITCH, states[i].on);
 			promote_write(PROMOTE_BALANCING, states[i].balancing);
-			EXPECT_TRUE(state_starts_with(states[i].state));
+			EXPECT_TRUE(state_starts_with(state));
 		}
 	}
 }
