@@ -450,6 +450,51 @@ TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
+/*
+ * Take what is free on a node, down to the watermark to which kswapd reclaims,
+ * so that nothing is reclaimed: only the margin above it is gone.
+ */
+static int fill_node(void *arg)
+{
+	struct reader *reader = arg;
+	size_t page = sysconf(_SC_PAGESIZE), size;
+	long headroom;
+	void *map;
+
+	if (promote_policy(MPOL_BIND, reader->node))
+		return 1;
+	while ((headroom = promote_node_headroom(reader->node)) > 64) {
+		size = (headroom / 2) * page;
+		map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (map == MAP_FAILED)
+			return 2;
+		madvise(map, size, MADV_NOHUGEPAGE);
+		if (madvise(map, size, MADV_POPULATE_WRITE))
+			return 3;
+	}
+	return headroom < 0;
+}
+
+TEST_F(refusal, full_top_node)
+{
+	struct reader filler = { .node = self->top };
+	pid_t pid;
+
+	ASSERT_EQ(0, promote_file_make(&self->file, FILE_BYTES,
+				       self->lower, false));
+	pid = background(fill_node, &filler);
+	ASSERT_LT(0, pid);
+	promote_count(&self->before);
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	EXPECT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
+	EXPECT_NOTHING_MOVED();
+	EXPECT_LT(0, SINCE(FAIL_BUDGET));
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->lower));
+	end_background(pid);
+	EXPECT_MOVES_NOW();
+}
+
 static int read_dontcache(struct promote_file *file, int flags)
 {
 	static char buf[1 << 16];

@@ -38,6 +38,7 @@ static const char * const counter_names[PROMOTE_NR_COUNTERS] = {
 	[PROMOTE_FAIL_NODE] = "pagecache_promote_fail_node",
 	[PROMOTE_FAIL_CPUSET] = "pagecache_promote_fail_cpuset",
 	[PROMOTE_FAIL_POLICY] = "pagecache_promote_fail_policy",
+	[PROMOTE_FAIL_BUDGET] = "pagecache_promote_fail_budget",
 	[PROMOTE_FAIL_NOMEM] = "pagecache_promote_fail_nomem",
 };
 
@@ -260,6 +261,35 @@ long promote_node_stat(int node, const char *name)
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/vmstat",
 		 node);
 	return promote_stat(path, name);
+}
+
+/*
+ * Pages of a node above the promotion watermarks of its zones, and above what
+ * the zones keep for allocations that can use no other.
+ */
+long promote_node_headroom(int node)
+{
+	long free = 0, wmark = 0, reserve, headroom = 0;
+	char line[256];
+	int nid = -1;
+	FILE *f;
+
+	f = fopen("/proc/zoneinfo", "r");
+	if (!f)
+		return -errno;
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "Node %d, zone", &nid);
+		sscanf(line, " pages free %ld", &free);
+		sscanf(line, " promo %ld", &wmark);
+		if (nid != node || !strstr(line, "protection: ("))
+			continue;
+		/* The last of the list is for movable memory. */
+		reserve = strtol(strrchr(line, ' '), NULL, 10);
+		if (free > wmark + reserve)
+			headroom += free - wmark - reserve;
+	}
+	fclose(f);
+	return headroom;
 }
 
 void promote_count(struct promote_counts *counts)

@@ -70,6 +70,7 @@ enum promote_counter {
 	PROMOTE_FAIL_NODE,
 	PROMOTE_FAIL_CPUSET,
 	PROMOTE_FAIL_POLICY,
+	PROMOTE_FAIL_BUDGET,
 	PROMOTE_FAIL_NOMEM,
 	PROMOTE_NR_COUNTERS,
 };
@@ -82,6 +83,7 @@ const char *promote_counter_name(enum promote_counter counter);
 long promote_stat(const char *path, const char *name);
 long promote_vmstat(const char *name);
 long promote_node_stat(int node, const char *name);
+long promote_node_headroom(int node);
 void promote_count(struct promote_counts *counts);
 long promote_since(const struct promote_counts *before,
 		   enum promote_counter counter);
