@@ -6,6 +6,8 @@ export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 1970'
 export KBUILD_BUILD_USER=promote KBUILD_BUILD_HOST=promote KBUILD_BUILD_VERSION=1
 # Paths relative to here, so that another clone gets the same objects.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR-$top}
+# A compiler run tells what it has read: no need to preprocess beforehand.
+export CCACHE_DEPEND=${CCACHE_DEPEND-1}
 export PYTHONDONTWRITEBYTECODE=1
 
 # The user's CC= and LLVM= win; gcc through ccache otherwise.

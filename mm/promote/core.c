@@ -45,13 +45,16 @@
  * *Room.* The target is the first node of the top tier, in zonelist order
  * from where the reader runs, that the cpuset and the memory policy of the
  * reader and the memory cgroup of the file allow and that has headroom: free
- * memory above the promotion watermark and a margin. kswapd reclaims up to that watermark, so
- * headroom is not memory that demotion has just freed. Without headroom there
- * is no promotion. What is hot then stays where it is: no worse than without.
+ * memory above the promotion watermark and a margin. kswapd reclaims up to
+ * that watermark, so headroom is not memory that demotion has just freed.
+ * Without headroom there is no promotion. What is hot then stays where it is:
+ * no worse than without.
  *
- * *When the guess is wrong*, a page was moved for nothing, once: it costs the
- * copy, and memory that was free. It cannot repeat, because without headroom
- * nothing moves, and demotion returns what is cold after all.
+ * *When the guess is wrong*, a page was moved for nothing: it costs the copy,
+ * and memory that was free. Pressure on the node cannot make it repeat, because
+ * what demotion frees is not headroom. Pressure on a memory cgroup can: its
+ * reclaim demotes while the node has room. Pacing then bounds the cost to the
+ * reader's own.
  *
  * Implementation: promote_pagecache_key is on while the feature is enabled
  * *and* NUMA balancing is in memory tiering mode *and* there is memory below

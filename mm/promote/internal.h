@@ -33,6 +33,7 @@ enum promote_refusal {
  * @nid: target node, %NUMA_NO_NODE if there is none
  * @room: pages that may still be moved to it
  * @refusal: why there is no target
+ * @nomem_order: folios of this order and above found no memory in this drain
  * @folios: isolated folios of one memory cgroup, all order-0 or one large
  * @memcg: their memory cgroup, referenced while there are any
  * @nr_folios: number of them
@@ -44,6 +45,7 @@ struct promote_mover {
 	int nid;
 	unsigned long room;
 	enum promote_refusal refusal;
+	unsigned int nomem_order;
 	struct list_head folios;
 	struct mem_cgroup *memcg;
 	unsigned int nr_folios;

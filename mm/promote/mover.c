@@ -18,7 +18,6 @@
 
 #include <trace/events/promote.h>
 
-#include "../internal.h"
 #include "internal.h"
 #include "policy.h"
 
@@ -35,6 +34,16 @@ void promote_count_refused(enum promote_refusal refusal, unsigned long nr)
 	count_vm_events(PAGECACHE_PROMOTE_FAIL_STALE + refusal, nr);
 }
 
+/* Free pages as kswapd counts them when it asks whether it is done. */
+static unsigned long promote_zone_free(struct zone *zone)
+{
+	unsigned long free = zone_page_state(zone, NR_FREE_PAGES);
+	unsigned long unusable = zone_page_state(zone, NR_FREE_CMA_PAGES) +
+				 READ_ONCE(zone->nr_free_highatomic);
+
+	return free > unusable ? free - unusable : 0;
+}
+
 /* Pages that the node can take without reclaim. */
 static unsigned long promote_node_room(int nid)
 {
@@ -48,7 +57,7 @@ static unsigned long promote_node_room(int nid)
 
 		if (!managed_zone(zone))
 			continue;
-		room += promote_zone_room(zone_page_state(zone, NR_FREE_PAGES),
+		room += promote_zone_room(promote_zone_free(zone),
 					  promo_wmark_pages(zone),
 					  zone->lowmem_reserve[highest],
 					  zone_managed_pages(zone));
@@ -109,6 +118,7 @@ void promote_mover_start(struct promote_mover *mover)
 {
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
+		.nomem_order = UINT_MAX,
 	};
 	promote_choose_target(mover);
 	/* What this CPU has just added to the page cache is not on a list. */
@@ -228,6 +238,10 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	struct mem_cgroup *memcg;
 
 	promote_mover_flush(mover);
+	/* Others use the same room. */
+	mover->room = promote_node_room(mover->nid);
+	if (folio_nr_pages(folio) > mover->room)
+		return PROMOTE_FAIL_BUDGET;
 	memcg = get_mem_cgroup_from_folio(folio);
 	if (!promote_memcg_allows(memcg, mover->nid)) {
 		mem_cgroup_put(memcg);
@@ -242,6 +256,8 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 {
 	enum promote_refusal refusal;
 
+	if (folio_order(folio) >= mover->nomem_order)
+		return PROMOTE_FAIL_NOMEM;
 	if (folio_nr_pages(folio) > mover->room)
 		return PROMOTE_FAIL_BUDGET;
 	if (!promote_batch_takes(mover, folio)) {
@@ -254,9 +270,11 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 
 	/*
 	 * Arrive among the young: MGLRU would put a folio that is not active
-	 * into the oldest generations, where demotion looks first.
+	 * into the oldest generations, where demotion looks first. If it was
+	 * mapped and mlocked since the check, it must not be both.
 	 */
-	folio_set_active(folio);
+	if (!folio_test_unevictable(folio))
+		folio_set_active(folio);
 	list_add_tail(&folio->lru, &mover->folios);
 	mover->nr_folios++;
 	mover->nr_pages += folio_nr_pages(folio);
@@ -329,6 +347,8 @@ void promote_mover_flush(struct promote_mover *mover)
 	promote_count_candidates(mover);
 	ret = migrate_misplaced_folio_batch(&mover->folios, mover->nid,
 					    &nr_moved);
+	if (ret == -ENOMEM)
+		mover->nomem_order = order;
 	if (ret) {
 		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
 					   PROMOTE_FAIL_BUSY;

@@ -22,11 +22,16 @@
 
 u32 promote_min_gap_ms __read_mostly = 16;
 
+/* Milliseconds in a tick and in a step of the noted time */
+#define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
+#define PROMOTE_STEP_MS		(1 << PAGE_ACCESS_TIME_BUCKETS)
+
 static struct promote_clock promote_clock(void)
 {
 	return (struct promote_clock) {
 		.mask = PAGE_ACCESS_TIME_MASK,
-		.resolution = 1 << PAGE_ACCESS_TIME_BUCKETS,
+		.resolution = PROMOTE_STEP_MS,
+		.slack = PROMOTE_STEP_MS - 1 + PROMOTE_TICK_MS - 1,
 		.min_gap = READ_ONCE(promote_min_gap_ms),
 		.threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold),
 	};
@@ -131,7 +136,11 @@ void __promote_folio_accessed(struct folio *folio)
 static enum promote_refusal promote_one(struct promote_mover *mover,
 					const struct promo_entry *entry)
 {
-	if (promote_now_ms() - entry->queued_ms > PROMO_LIST_STALE_MS)
+	u32 limit = max(PROMO_LIST_STALE_MS,
+			READ_ONCE(sysctl_numa_balancing_hot_threshold));
+
+	/* What is read again within the threshold is still hot by then. */
+	if (promote_now_ms() - entry->queued_ms > limit)
 		return PROMOTE_FAIL_STALE;
 	return promote_mover_add(mover, entry->pfn);
 }
@@ -191,15 +200,15 @@ static void promote_drain(struct promo_list *list)
  */
 static void promote_drain_paced(struct promo_list *list)
 {
-	u64 start, ran = task_sched_runtime(current) - list->runtime_ns;
+	u64 start = task_sched_runtime(current);
 
-	list->credit_ns = promote_pace_earn(list->credit_ns, ran);
-	if (list->credit_ns > 0) {
-		start = local_clock();
+	list->credit_ns = promote_pace_earn(list->credit_ns,
+					    start - list->runtime_ns);
+	if (list->credit_ns > 0)
 		promote_drain(list);
-		list->credit_ns -= local_clock() - start;
-	}
 	list->runtime_ns = task_sched_runtime(current);
+	list->credit_ns = promote_pace_spend(list->credit_ns,
+					     list->runtime_ns - start);
 	if (list->nr)
 		list->retry_ns = promote_pace_retry(local_clock(),
 						    list->credit_ns);
@@ -209,7 +218,9 @@ static struct promo_list *promo_list_alloc(void)
 {
 	struct promo_list *list;
 
-	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	/* Promotion is not worth an OOM kill, nor much reclaim. */
+	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
+			   __GFP_NOMEMALLOC | __GFP_NOWARN);
 	if (list)
 		promo_list_init(list, task_sched_runtime(current));
 	return list;

@@ -25,8 +25,7 @@
  * @last: noted time of the last access
  * @order: order of the folio
  *
- * The distance of two times is only known to the resolution: it may be
- * shorter than it looks by one less than that. The gap allows for it.
+ * The gap allows for the slack, so that what is closer is never hot.
  *
  * Return: the verdict.
  */
@@ -37,7 +36,7 @@ enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
 
 	if ((last & clock->mask) == clock->mask)
 		return PROMOTE_COLD;
-	if (distance < clock->min_gap + clock->resolution - 1)
+	if (distance < clock->min_gap + clock->slack)
 		return PROMOTE_RECENT;
 	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
 		return PROMOTE_HOT;
@@ -97,6 +96,21 @@ s64 promote_pace_earn(s64 credit, u64 ran)
 		ran = PROMOTE_PACE_MAX_NS;
 	credit += (s64)ran;
 	return credit < PROMOTE_PACE_MAX_NS ? credit : PROMOTE_PACE_MAX_NS;
+}
+
+/**
+ * promote_pace_spend - take off what a drain took
+ * @credit: the credit before, in ns
+ * @took: run time of the drain, in ns
+ *
+ * Return: the new credit in ns; the debt is bounded, as savings are.
+ */
+s64 promote_pace_spend(s64 credit, u64 took)
+{
+	if (took > 2 * PROMOTE_PACE_MAX_NS)
+		took = 2 * PROMOTE_PACE_MAX_NS;
+	credit -= (s64)took;
+	return credit > -PROMOTE_PACE_MAX_NS ? credit : -PROMOTE_PACE_MAX_NS;
 }
 
 /**

@@ -26,12 +26,14 @@ enum promote_heat {
  * struct promote_clock - how access times are kept, all in milliseconds
  * @mask: bits of a time that are kept; a time with all of them set is unset
  * @resolution: times are rounded down to a multiple of this power of two
+ * @slack: by how much two times may be closer than they look
  * @min_gap: accesses closer together than this count as one
  * @threshold: a folio accessed again after less than this is hot
  */
 struct promote_clock {
 	u32 mask;
 	u32 resolution;
+	u32 slack;
 	u32 min_gap;
 	u32 threshold;
 };
@@ -42,6 +44,7 @@ u32 promote_access_time(const struct promote_clock *clock, u32 now);
 unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
 				unsigned long reserve, unsigned long managed);
 s64 promote_pace_earn(s64 credit, u64 ran);
+s64 promote_pace_spend(s64 credit, u64 took);
 u64 promote_pace_retry(u64 now, s64 credit);
 
 #endif /* _MM_PROMOTE_POLICY_H */

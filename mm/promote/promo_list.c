@@ -4,6 +4,8 @@
  * space: a ring, first in, first out, so that folios arrive in the top tier
  * in the order in which they were read.
  */
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <linux/string.h>
 
 #include "promo_list.h"
@@ -12,7 +14,7 @@
 static unsigned long *promo_list_slot(struct promo_list *list,
 				      unsigned long pfn)
 {
-	return &list->recent[pfn % PROMO_LIST_RECENT];
+	return &list->recent[hash_long(pfn, ilog2(PROMO_LIST_RECENT))];
 }
 
 static bool promo_list_full(const struct promo_list *list)

@@ -12,8 +12,8 @@
 
 /* A partial batch leaves when its oldest entry is this old. */
 #define PROMO_LIST_DRAIN_MS	30
-/* What has waited longer than this may not be hot any more. */
-#define PROMO_LIST_STALE_MS	5000
+/* What has waited longer, and longer than the hot threshold, may be cold. */
+#define PROMO_LIST_STALE_MS	5000U
 
 /**
  * struct promo_entry - a folio that was found hot

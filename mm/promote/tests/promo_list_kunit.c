@@ -3,6 +3,7 @@
  * KUnit tests for the list of hot folios of a task.
  */
 #include <kunit/test.h>
+#include <linux/hash.h>
 #include <linux/log2.h>
 
 #include "../promo_list.h"
@@ -99,9 +100,12 @@ static void promo_list_refuses_duplicates(struct kunit *test)
 static void promo_list_slot_collision(struct kunit *test)
 {
 	struct promo_list *list = test->priv;
-	unsigned long other = 7 + PROMO_LIST_RECENT;
+	unsigned int bits = ilog2(PROMO_LIST_RECENT);
 	struct promo_entry entry;
+	unsigned long other = 8;
 
+	while (hash_long(other, bits) != hash_long(7, bits))
+		other++;
 	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW));
 	KUNIT_EXPECT_TRUE(test, promo_list_add(list, other, 0, NOW));
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));

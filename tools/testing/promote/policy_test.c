@@ -21,6 +21,7 @@ static void check(bool ok, const char *what)
 static const struct promote_clock fine = {
 	.mask = (1 << 21) - 1,
 	.resolution = 1,
+	.slack = 0,
 	.min_gap = 16,
 	.threshold = 1000,
 };
@@ -29,6 +30,16 @@ static const struct promote_clock fine = {
 static const struct promote_clock coarse = {
 	.mask = 0xfff0,
 	.resolution = 16,
+	.slack = 15,
+	.min_gap = 16,
+	.threshold = 1000,
+};
+
+/* The first with a clock that ticks 250 times a second. */
+static const struct promote_clock ticking = {
+	.mask = (1 << 21) - 1,
+	.resolution = 1,
+	.slack = 3,
 	.min_gap = 16,
 	.threshold = 1000,
 };
@@ -80,6 +91,26 @@ static void test_heat_wrap(void)
 	      "heat: hot across the wrap of 32 bits");
 	check(after(&coarse, 20000, 30000, 0) == PROMOTE_COLD,
 	      "heat: half a minute is cold on the coarse clock");
+}
+
+/* The same for times that are only known to the tick. */
+static void test_heat_tick(void)
+{
+	bool never_early = true, in_time = true;
+	u32 last, distance;
+
+	for (last = 20000; last < 20064; last++) {
+		for (distance = 0; distance < ticking.min_gap; distance++)
+			never_early &= promote_heat(&ticking,
+						    (last + distance) & ~3,
+						    last & ~3, 0) ==
+				       PROMOTE_RECENT;
+		in_time &= promote_heat(&ticking,
+					(last + ticking.min_gap + 8) & ~3,
+					last & ~3, 0) == PROMOTE_HOT;
+	}
+	check(never_early, "heat: a ticking clock keeps the gap");
+	check(in_time, "heat: a ticking clock delays by two ticks at most");
 }
 
 /* Two accesses closer than the gap must never be hot, wherever they fall. */
@@ -168,6 +199,12 @@ static void test_pace(void)
 	      "pace: does not save up");
 	check(promote_pace_earn(0, UINT64_MAX) == 10 * MS,
 	      "pace: the longest run does not overflow");
+	check(promote_pace_spend(3 * MS, MS) == 2 * MS,
+	      "pace: spends what the drain took");
+	check(promote_pace_spend(3 * MS, 5 * MS) == -2 * MS,
+	      "pace: a drain that took too long leaves a debt");
+	check(promote_pace_spend(3 * MS, UINT64_MAX) == -10 * MS,
+	      "pace: the debt is bounded, the longest drain no overflow");
 	check(promote_pace_retry(100 * MS, 5 * MS) == 100 * MS,
 	      "pace: with credit left, at once");
 	check(promote_pace_retry(100 * MS, 0) == 100 * MS + MS / 5,
@@ -182,6 +219,7 @@ int main(void)
 	test_heat_unset();
 	test_heat_wrap();
 	test_heat_resolution();
+	test_heat_tick();
 	test_heat_order();
 	test_access_time();
 	test_room();
