@@ -42,7 +42,7 @@ refresh: setup ## write edits made in out/tree back (PATCH=NNNN: into that patch
 check: setup ## claims, stale diffs, checkpatch, kernel-doc, sparse, ... (FAST=1: without a kernel)
 	@scripts/check
 
-bisect: setup ## build every prefix of the series, with the option on and off
+bisect: setup ## build every prefix of the series, with the option on and off (TARGETS="mm/ kernel/": only that)
 	@scripts/bisect
 
 clean: ## remove what was built, keep what was downloaded

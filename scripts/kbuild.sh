@@ -72,7 +72,7 @@ known_options() {
 	done <"$1"
 }
 
-# kernel_make DIR TARGET: build, with a line of progress every ten seconds.
+# kernel_make DIR TARGET...: build, with a line of progress every ten seconds.
 kernel_make() {
 	local name file ticker rc=0
 	name=$(basename "$1")
@@ -81,7 +81,7 @@ kernel_make() {
 	: >"$file"
 	ticker "$name" "$file" &
 	ticker=$!
-	kbuild O="$1" "$2" >"$file" 2>&1 || rc=$?
+	kbuild O="$1" "${@:2}" >"$file" 2>&1 || rc=$?
 	kill "$ticker" 2>/dev/null || :
 	[ "$rc" -eq 0 ] || kbuild_failed "$file" "building $name"
 }

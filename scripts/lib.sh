@@ -4,6 +4,9 @@
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 prog=${0##*/}
+case $top in
+*[[:space:]]*) echo "$prog: '$top' has a space in it, which the kernel's build does not take: move it" >&2; exit 1 ;;
+esac
 cache=$top/out/cache
 src=$top/out/src
 
@@ -51,7 +54,7 @@ find_base() {
 		base=$(readlink -f "$src/pin-$(pin version)")
 		return
 	fi
-	v=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$base/Makefile" 2>/dev/null | paste -sd.)
+	v=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$base/Makefile" 2>/dev/null | paste -sd. || :)
 	[ "$v" = 7.3 ] ||
 		die "LINUX=$LINUX is ${v:+Linux $v, }not a Linux 7.3 tree: give one, or leave LINUX= out for the pinned one"
 	[[ ! -e $base/.config && ! -d $base/include/config ]] ||

@@ -7,6 +7,7 @@
 #include <linux/promote.h>
 #include <linux/types.h>
 
+struct address_space;
 struct callback_head;
 struct mem_cgroup;
 
@@ -61,6 +62,7 @@ void promote_mover_start(struct promote_mover *mover);
 enum promote_refusal promote_mover_add(struct promote_mover *mover,
 				       unsigned long pfn);
 void promote_mover_flush(struct promote_mover *mover);
+bool promote_mapping_eligible(const struct address_space *mapping);
 void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
 
 extern u32 promote_min_gap_ms;

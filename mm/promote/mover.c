@@ -18,6 +18,7 @@
 
 #include <trace/events/promote.h>
 
+#include "../internal.h"
 #include "internal.h"
 #include "policy.h"
 
@@ -145,15 +146,25 @@ static struct folio *promote_get_folio(unsigned long pfn)
 	return folio;
 }
 
-/*
- * Migration of folios with busy buffers in this mode sends an IPI to every
- * CPU, several times. Metadata and journalled data are not worth that.
+/**
+ * promote_mapping_eligible - may folios of a mapping be promoted?
+ * @mapping: the page cache of an inode
+ *
+ * Regular files only. With buffer_migrate_folio_norefs() migration of a folio
+ * with busy buffers sends an IPI to every CPU, several times: journalled data
+ * is not worth that.
+ *
+ * Context: The caller keeps the inode, RCU suffices.
+ * Return: true if so.
  */
-static bool promote_mapping_migrates(const struct address_space *mapping)
+bool promote_mapping_eligible(const struct address_space *mapping)
 {
-	return IS_ENABLED(CONFIG_BUFFER_HEAD) ?
-		mapping->a_ops->migrate_folio != buffer_migrate_folio_norefs :
-		true;
+	const struct inode *host = READ_ONCE(mapping->host);
+
+	if (!host || !S_ISREG(host->i_mode) || mapping_inaccessible(mapping))
+		return false;
+	return !IS_ENABLED(CONFIG_BUFFER_HEAD) ||
+	       mapping->a_ops->migrate_folio != buffer_migrate_folio_norefs;
 }
 
 static enum promote_refusal promote_check_mapping(struct folio *folio)
@@ -164,10 +175,9 @@ static enum promote_refusal promote_check_mapping(struct folio *folio)
 	guard(rcu)();
 
 	mapping = READ_ONCE(folio->mapping);
-	if (!mapping || folio_test_anon(folio) || !mapping->host)
+	if (!mapping || folio_test_anon(folio))
 		return PROMOTE_FAIL_STALE;
-	if (!S_ISREG(mapping->host->i_mode) || mapping_inaccessible(mapping) ||
-	    !promote_mapping_migrates(mapping))
+	if (!promote_mapping_eligible(mapping))
 		return PROMOTE_FAIL_OTHER;
 	if (folio_test_dirty(folio) && mapping_can_writeback(mapping))
 		return PROMOTE_FAIL_DIRTY;

@@ -55,19 +55,14 @@ static bool promote_task_may_record(struct task_struct *tsk)
 static bool promote_folio_may_record(struct folio *folio)
 {
 	struct address_space *mapping;
-	struct inode *host;
-	bool ret;
 
 	if (folio_test_unevictable(folio) || folio_mapped(folio))
 		return false;
 
-	rcu_read_lock();
+	guard(rcu)();
 	mapping = READ_ONCE(folio->mapping);
-	host = mapping && !folio_test_anon(folio) ?
-		READ_ONCE(mapping->host) : NULL;
-	ret = host && S_ISREG(host->i_mode);
-	rcu_read_unlock();
-	return ret;
+	return mapping && !folio_test_anon(folio) &&
+	       promote_mapping_eligible(mapping);
 }
 
 static void promote_queue_work(struct task_struct *tsk)

@@ -235,6 +235,7 @@ TEST_F_TIMEOUT(refusal, owner_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
 		.cgroup = self->cgroup,
 		.node = self->lower,
 	};
+	struct promote_where where;
 
 	if (!lower_cpuset(self->cgroup, sizeof(self->cgroup), self->lower))
 		SKIP(return, "no cpuset and memory controllers");
@@ -246,6 +247,8 @@ TEST_F_TIMEOUT(refusal, owner_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_enable(&self->saved, true));
 	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
 	EXPECT_EQ(0, SINCE(SUCCESS));
+	ASSERT_EQ(0, promote_file_where(&self->file, &where));
+	EXPECT_EQ(0, where.on_node[self->top]);
 	EXPECT_LT(0, SINCE(FAIL_CPUSET) + SINCE(FAIL_NODE));
 
 	/* Read in again by this task, it is the root cgroup's. */

@@ -212,10 +212,15 @@ const char *promote_no_tiers(void)
 	return NULL;
 }
 
+/*
+ * Hint faults promote mapped memory of the tests and count as well: let no
+ * process that starts from now on be scanned for them.
+ */
 int promote_enable(struct promote_saved *saved, bool on)
 {
-	int err = promote_set(saved, PROMOTE_BALANCING, "2");
+	int err = promote_set(saved, PROMOTE_SCAN_DELAY, "3600000");
 
+	err = err ? err : promote_set(saved, PROMOTE_BALANCING, "2");
 	return err ? err : promote_set(saved, PROMOTE_SWITCH, on ? "1" : "0");
 }
 

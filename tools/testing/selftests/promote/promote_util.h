@@ -13,6 +13,7 @@
 
 #define PROMOTE_SWITCH "/sys/kernel/mm/numa/pagecache_promotion_enabled"
 #define PROMOTE_BALANCING "/proc/sys/kernel/numa_balancing"
+#define PROMOTE_SCAN_DELAY "/sys/kernel/debug/sched/numa_balancing/scan_delay_ms"
 #define PROMOTE_THRESHOLD "/sys/kernel/debug/sched/numa_balancing/hot_threshold_ms"
 #define PROMOTE_MIN_GAP "/sys/kernel/debug/promote/min_gap_ms"
 #define PROMOTE_STATE "/sys/kernel/debug/promote/state"
