@@ -13,6 +13,7 @@
 #include <linux/migrate.h>
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
+#include <linux/shmem_fs.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 
@@ -146,11 +147,18 @@ static struct folio *promote_get_folio(unsigned long pfn)
 	return folio;
 }
 
+/* Did the owner of a tmpfs file, or its mount, say where the memory goes? */
+static bool promote_mapping_has_policy(const struct address_space *mapping)
+{
+	return shmem_mapping(mapping) &&
+	       !RB_EMPTY_ROOT(&SHMEM_I(mapping->host)->policy.root);
+}
+
 /**
  * promote_mapping_eligible - may folios of a mapping be promoted?
  * @mapping: the page cache of an inode
  *
- * Regular files only. With buffer_migrate_folio_norefs() migration of a folio
+ * Regular files only, and no tmpfs file with a memory policy of its own. With buffer_migrate_folio_norefs() migration of a folio
  * with busy buffers sends an IPI to every CPU, several times: journalled data
  * is not worth that.
  *
@@ -162,6 +170,8 @@ bool promote_mapping_eligible(const struct address_space *mapping)
 	const struct inode *host = READ_ONCE(mapping->host);
 
 	if (!host || !S_ISREG(host->i_mode) || mapping_inaccessible(mapping))
+		return false;
+	if (promote_mapping_has_policy(mapping))
 		return false;
 	return !IS_ENABLED(CONFIG_BUFFER_HEAD) ||
 	       mapping->a_ops->migrate_folio != buffer_migrate_folio_norefs;

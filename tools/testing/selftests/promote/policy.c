@@ -10,6 +10,8 @@
 #include <linux/mempolicy.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -293,6 +295,50 @@ TEST_F_TIMEOUT(refusal, not_for_a_reader_bound_to_the_top_node, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_enable(&self->saved, true));
 	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
 	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
+}
+
+/* A file in a tmpfs of its own, its pages on a node. */
+static int tmpfs_file(struct promote_file *file, const char *dir,
+		      const char *options, int node)
+{
+	int err;
+
+	if (mount("promote", dir, "tmpfs", 0, options))
+		return -errno;
+	setenv("TMPDIR", dir, 1);
+	err = promote_policy(MPOL_BIND, node);
+	err = err ? err : promote_file_create(file, FILE_BYTES);
+	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
+}
+
+static void tmpfs_end(struct promote_file *file, const char *dir)
+{
+	promote_file_remove(file);
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
+}
+
+TEST_F_TIMEOUT(refusal, tmpfs_with_a_policy, PROMOTE_TIMEOUT)
+{
+	char dir[] = "/tmp/promote.XXXXXX", options[64];
+
+	ASSERT_NE(NULL, mkdtemp(dir));
+	snprintf(options, sizeof(options), "mpol=bind=static:%d", self->lower);
+	if (tmpfs_file(&self->file, dir, options, self->lower)) {
+		tmpfs_end(&self->file, dir);
+		SKIP(return, "no tmpfs with a memory policy");
+	}
+	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	promote_count(&self->before);
+	EXPECT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
+	EXPECT_NOTHING_MOVED();
+	EXPECT_TRUE(promote_file_is_on(&self->file, self->lower));
+	tmpfs_end(&self->file, dir);
+
+	ASSERT_EQ(0, mkdir(dir, 0700));
+	ASSERT_EQ(0, tmpfs_file(&self->file, dir, NULL, self->lower));
+	EXPECT_MOVES_NOW();
+	tmpfs_end(&self->file, dir);
 }
 
 /* A child that does something, says so, and waits to be killed. */
