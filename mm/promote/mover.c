@@ -158,9 +158,9 @@ static bool promote_mapping_has_policy(const struct address_space *mapping)
  * promote_mapping_eligible - may folios of a mapping be promoted?
  * @mapping: the page cache of an inode
  *
- * Regular files only, and no tmpfs file with a memory policy of its own. With buffer_migrate_folio_norefs() migration of a folio
- * with busy buffers sends an IPI to every CPU, several times: journalled data
- * is not worth that.
+ * Regular files only, and no tmpfs file with a memory policy of its own. With
+ * buffer_migrate_folio_norefs() migration of a folio with busy buffers sends an
+ * IPI to every CPU, several times: journalled data is not worth that.
  *
  * Context: The caller keeps the inode, RCU suffices.
  * Return: true if so.

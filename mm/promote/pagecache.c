@@ -24,7 +24,7 @@ u32 promote_min_gap_ms __read_mostly = 16;
 
 /* Milliseconds in a tick and in a step of the noted time */
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
-#define PROMOTE_STEP_MS		(1 << PAGE_ACCESS_TIME_BUCKETS)
+#define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
 
 static struct promote_clock promote_clock(void)
 {

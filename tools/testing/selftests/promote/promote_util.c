@@ -274,18 +274,21 @@ long promote_node_stat(int node, const char *name)
  */
 long promote_node_headroom(int node)
 {
-	long free = 0, wmark = 0, reserve, headroom = 0;
+	long free = 0, wmark = 0, value, reserve, headroom = 0;
 	char line[256];
-	int nid = -1;
+	int nid = -1, number;
 	FILE *f;
 
 	f = fopen("/proc/zoneinfo", "r");
 	if (!f)
 		return -errno;
 	while (fgets(line, sizeof(line), f)) {
-		sscanf(line, "Node %d, zone", &nid);
-		sscanf(line, " pages free %ld", &free);
-		sscanf(line, " promo %ld", &wmark);
+		if (sscanf(line, "Node %d, zone", &number) == 1)
+			nid = number;
+		if (sscanf(line, " pages free %ld", &value) == 1)
+			free = value;
+		if (sscanf(line, " promo %ld", &value) == 1)
+			wmark = value;
 		if (nid != node || !strstr(line, "protection: ("))
 			continue;
 		/* The last of the list is for movable memory. */
