@@ -12,6 +12,9 @@ help: ## show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo '  LINUX=/path/to/linux-7.3 uses that tree instead of the pinned one'
 
+setup: ## install the Debian packages that are missing
+	@scripts/setup
+
 demo: setup image ## build the kernel, boot it and show the feature at work
 	@vm/demo
 
