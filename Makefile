@@ -18,13 +18,13 @@ setup: ## install the Debian packages that are missing
 demo: setup image ## build the kernel, boot it and show the feature at work
 	@vm/demo
 
-test: setup unit ## all tests: unit, cheap checks, virtual machines (ONLY=name or group, ACCEL=kvm)
+test: setup $(if $(ONLY),,unit) ## all tests: unit, cheap checks, virtual machines (ONLY=name or group, ACCEL=kvm)
 	@FAST=1 scripts/check
 	@scripts/kernel release >/dev/null
 	@scripts/kernel debug >/dev/null
 	@vm/test
 
-unit: setup ## the tests that need no kernel, in seconds
+unit: setup ## the tests that need no kernel, in a minute or two
 	@scripts/tests/series-test
 	@[ ! -e tools/testing/promote/Makefile ] || $(MAKE) -C tools/testing/promote run
 

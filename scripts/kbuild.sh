@@ -87,8 +87,11 @@ kernel_make() {
 }
 
 ticker() {
-	local start=$SECONDS
-	while sleep 10 && kill -0 $$ 2>/dev/null; do
+	local start=$SECONDS nap
+	exec 9>&- >/dev/null
+	# A nap that outlives this would keep the lock and the caller's pipes.
+	trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+	while sleep 10 & nap=$!; wait "$nap" && kill -0 $$ 2>/dev/null; do
 		progress "$1: $(grep -c '^  [A-Z]' "$2" || :) steps, $((SECONDS - start)) s"
 	done
 }
