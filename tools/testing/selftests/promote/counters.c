@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "promote_util.h"
+#include "promote_test.h"
 
 #define FILE_BYTES (8UL << 20)
 #define CGROUP_ROOT_STAT "/sys/fs/cgroup/memory.stat"
@@ -22,36 +21,22 @@ static const enum promote_counter shared[] = {
 
 FIXTURE(counters)
 {
-	struct promote_saved saved;
-	struct promote_file file;
-	struct promote_counts before;
-	char cgroup[PATH_MAX];
+	struct promote_test t;
 	char stat[PATH_MAX + 16];
-	int top, lower;
 };
 
 FIXTURE_SETUP(counters)
 {
-	const char *why = promote_no_tiers();
-
-	if (why)
-		SKIP(return, "%s", why);
-	if (!promote_cgroup("count", self->cgroup, sizeof(self->cgroup)))
+	PROMOTE_TEST_START(NULL);
+	if (!promote_cgroup("count", self->t.cgroup, sizeof(self->t.cgroup)))
 		SKIP(return, "no cpuset and memory controllers");
 	snprintf(self->stat, sizeof(self->stat), "%s/memory.stat",
-		 self->cgroup);
-	ASSERT_EQ(0, promote_enable(&self->saved, false));
-	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
-	self->top = promote_top_node();
-	self->lower = promote_lower_node();
+		 self->t.cgroup);
 }
 
 FIXTURE_TEARDOWN(counters)
 {
-	promote_file_remove(&self->file);
-	if (self->cgroup[0])
-		promote_cgroup_remove(self->cgroup);
-	promote_restore(&self->saved);
+	promote_test_end(&self->t);
 }
 
 struct worker {
@@ -75,37 +60,26 @@ static int work(void *arg)
 #define PROMOTE_IN_CGROUP()						\
 do {									\
 	struct worker worker = {					\
-		&self->file, self->cgroup, self->lower			\
+		&self->t.file, self->t.cgroup, self->t.lower			\
 	};								\
 									\
-	ASSERT_EQ(0, promote_file_create(&self->file, FILE_BYTES));	\
-	ASSERT_EQ(0, promote_enable(&self->saved, true));		\
-	promote_count(&self->before);					\
+	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));	\
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));		\
+	promote_count(&self->t.before);					\
 	ASSERT_EQ(0, promote_in_child(work, &worker));			\
 	ASSERT_EQ(0, promote_write(PROMOTE_SWITCH, "0"));		\
-	ASSERT_LE(self->file.nr - self->file.nr / 1000,				\
-		  promote_since(&self->before, PROMOTE_SUCCESS));	\
+	ASSERT_LE(self->t.file.nr - self->t.file.nr / 1000,				\
+		  promote_since(&self->t.before, PROMOTE_SUCCESS));	\
 } while (0)
 
 TEST_F_TIMEOUT(counters, are_there, PROMOTE_TIMEOUT)
 {
-	static const char * const reasons[] = {
-		"stale", "mapped", "dirty", "writeback", "locked", "busy",
-		"node", "cpuset", "policy", "rate", "budget", "nomem", "other",
-	};
-	char name[128];
 	unsigned int i;
 
 	for (i = 0; i < PROMOTE_NR_COUNTERS; i++) {
 		EXPECT_LE(0, promote_vmstat(promote_counter_name(i)))
 			TH_LOG("no %s in /proc/vmstat",
 			       promote_counter_name(i));
-	}
-	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
-		snprintf(name, sizeof(name), "pagecache_promote_fail_%s",
-			 reasons[i]);
-		EXPECT_LE(0, promote_vmstat(name))
-			TH_LOG("no %s in /proc/vmstat", name);
 	}
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
 		EXPECT_LE(0, promote_stat(self->stat,
@@ -120,9 +94,9 @@ TEST_F_TIMEOUT(counters, successes_were_candidates, PROMOTE_TIMEOUT)
 	long success, candidates;
 
 	PROMOTE_IN_CGROUP();
-	success = promote_since(&self->before, PROMOTE_SUCCESS);
-	candidates = promote_since(&self->before, PROMOTE_CANDIDATE) +
-		     promote_since(&self->before, PROMOTE_CANDIDATE_NRL);
+	success = promote_since(&self->t.before, PROMOTE_SUCCESS);
+	candidates = promote_since(&self->t.before, PROMOTE_CANDIDATE) +
+		     promote_since(&self->t.before, PROMOTE_CANDIDATE_NRL);
 	EXPECT_LE(success, candidates);
 	/* Since boot, too. */
 	EXPECT_LE(promote_vmstat("pgpromote_success"),
@@ -134,13 +108,13 @@ TEST_F_TIMEOUT(counters, successes_were_candidates, PROMOTE_TIMEOUT)
 TEST_F_TIMEOUT(counters, each_folio_once, PROMOTE_TIMEOUT)
 {
 	PROMOTE_IN_CGROUP();
-	EXPECT_GE(self->file.nr, promote_since(&self->before, PROMOTE_SUCCESS));
-	EXPECT_EQ(promote_since(&self->before, PROMOTE_SUCCESS),
-		  promote_since(&self->before, PROMOTE_MIGRATED));
-	EXPECT_LE(promote_since(&self->before, PROMOTE_SUCCESS),
-		  promote_since(&self->before, PROMOTE_HINT));
-	EXPECT_LE(promote_since(&self->before, PROMOTE_DRAINED),
-		  promote_since(&self->before, PROMOTE_QUEUED));
+	EXPECT_GE(self->t.file.nr, promote_since(&self->t.before, PROMOTE_SUCCESS));
+	EXPECT_EQ(promote_since(&self->t.before, PROMOTE_SUCCESS),
+		  promote_since(&self->t.before, PROMOTE_MIGRATED));
+	EXPECT_LE(promote_since(&self->t.before, PROMOTE_SUCCESS),
+		  promote_since(&self->t.before, PROMOTE_HINT));
+	EXPECT_LE(promote_since(&self->t.before, PROMOTE_DRAINED),
+		  promote_since(&self->t.before, PROMOTE_QUEUED));
 }
 
 /* memory.stat lags behind: its counts are folded in every two seconds. */
@@ -172,7 +146,7 @@ TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 				       promote_counter_name(shared[i]));
 	PROMOTE_IN_CGROUP();
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
-		since = promote_since(&self->before, shared[i]);
+		since = promote_since(&self->t.before, shared[i]);
 		EXPECT_TRUE(cgroup_agrees(CGROUP_ROOT_STAT,
 					  promote_counter_name(shared[i]),
 					  root[i], since));

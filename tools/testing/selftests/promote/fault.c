@@ -6,17 +6,13 @@
  */
 #include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "promote_util.h"
+#include "promote_test.h"
 
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
 
 FIXTURE(no_memory)
 {
-	struct promote_saved saved;
-	struct promote_file file;
-	struct promote_counts before;
-	int top, lower;
+	struct promote_test t;
 };
 
 FIXTURE_VARIANT(no_memory)
@@ -36,32 +32,25 @@ FIXTURE_VARIANT_ADD(no_memory, large)
 
 FIXTURE_SETUP(no_memory)
 {
-	const char *why = promote_no_tiers();
-
-	if (why)
-		SKIP(return, "%s", why);
+	PROMOTE_TEST_START(NULL);
 	if (access(FAIL "probability", W_OK))
 		SKIP(return, "no CONFIG_FAIL_PAGE_ALLOC in this kernel");
-	ASSERT_EQ(0, promote_enable(&self->saved, true));
-	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
 	/* Only for tasks that ask for it, and only if they do not sleep. */
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "task-filter", "Y"));
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "ignore-gfp-wait", "Y"));
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "ignore-gfp-highmem", "N"));
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "min-order", "0"));
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "verbose", "0"));
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "times", "-1"));
-	self->top = promote_top_node();
-	self->lower = promote_lower_node();
-	ASSERT_EQ(0, promote_file_make(&self->file, promote_test_bytes() / 8,
-				       self->lower, variant->large));
-	promote_count(&self->before);
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "task-filter", "Y"));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "ignore-gfp-wait", "Y"));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "ignore-gfp-highmem", "N"));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "min-order", "0"));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "verbose", "0"));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "times", "-1"));
+	ASSERT_EQ(0, promote_file_make(&self->t.file, promote_test_bytes() / 8,
+				       self->t.lower, variant->large));
+	promote_count(&self->t.before);
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 }
 
 FIXTURE_TEARDOWN(no_memory)
 {
-	promote_file_remove(&self->file);
-	promote_restore(&self->saved);
+	promote_test_end(&self->t);
 }
 
 static int unlucky_reader(void *arg)
@@ -71,31 +60,27 @@ static int unlucky_reader(void *arg)
 	return promote_file_passes(arg, PROMOTE_PASSES) ? 2 : 0;
 }
 
-#define SINCE(counter) promote_since(&self->before, PROMOTE_##counter)
-
 TEST_F_TIMEOUT(no_memory, always, PROMOTE_TIMEOUT)
 {
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "probability", "100"));
-	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->file));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "probability", "100"));
+	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->t.file));
 	EXPECT_EQ(0, SINCE(SUCCESS));
 	EXPECT_LT(0, SINCE(FAIL_NOMEM));
 	ASSERT_EQ(0, promote_write(FAIL "probability", "0"));
-	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
-	EXPECT_EQ(0, promote_file_check(&self->file));
-	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
+	EXPECT_MOVES_NOW();
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
 }
 
 TEST_F_TIMEOUT(no_memory, sometimes, PROMOTE_TIMEOUT)
 {
-	ASSERT_EQ(0, promote_set(&self->saved, FAIL "probability", "30"));
-	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->file));
+	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL "probability", "30"));
+	ASSERT_EQ(0, promote_in_child(unlucky_reader, &self->t.file));
 	EXPECT_LT(0, SINCE(SUCCESS));
 	EXPECT_LT(0, SINCE(FAIL_NOMEM));
 	ASSERT_EQ(0, promote_write(FAIL "probability", "0"));
-	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));
-	EXPECT_EQ(0, promote_file_check(&self->file));
-	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));
-	EXPECT_GE(self->file.nr, SINCE(SUCCESS));
+	EXPECT_MOVES_NOW();
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+	EXPECT_GE(self->t.file.nr, SINCE(SUCCESS));
 }
 
 TEST_HARNESS_MAIN

@@ -13,55 +13,38 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kselftest_harness.h"
-#include "promote_util.h"
+#include "promote_test.h"
 
 #define NR_CHILDREN 4
 
 FIXTURE(life)
 {
-	struct promote_saved saved;
-	struct promote_file file;
-	struct promote_counts before;
-	int top, lower;
-	long page;
+	struct promote_test t;
 };
 
 FIXTURE_SETUP(life)
 {
-	const char *why = promote_no_tiers();
-
-	if (why)
-		SKIP(return, "%s", why);
-	ASSERT_EQ(0, promote_enable(&self->saved, false));
-	ASSERT_EQ(0, promote_set(&self->saved, PROMOTE_THRESHOLD, "60000"));
-	self->top = promote_top_node();
-	self->lower = promote_lower_node();
-	self->page = sysconf(_SC_PAGESIZE);
+	PROMOTE_TEST_START(NULL);
 	/* Hot for the LRU already, so that every pass from now on queues. */
-	ASSERT_EQ(0, promote_file_make(&self->file, promote_test_bytes() / 8,
-				       self->lower, false));
-	ASSERT_EQ(0, promote_file_passes(&self->file, 10));
-	ASSERT_EQ(0, promote_enable(&self->saved, true));
-	promote_count(&self->before);
+	ASSERT_EQ(0, promote_file_make(&self->t.file, promote_test_bytes() / 8,
+				       self->t.lower, false));
+	ASSERT_EQ(0, promote_file_passes(&self->t.file, 10));
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	promote_count(&self->t.before);
 	/* The first pass seen only notes the time. */
-	ASSERT_EQ(0, promote_file_passes(&self->file, 1));
+	ASSERT_EQ(0, promote_file_passes(&self->t.file, 1));
 }
 
 FIXTURE_TEARDOWN(life)
 {
-	promote_file_remove(&self->file);
-	promote_restore(&self->saved);
+	promote_test_end(&self->t);
 }
-
-#define SINCE(counter) promote_since(&self->before, PROMOTE_##counter)
 
 #define EXPECT_WHOLE_FILE_MOVES()					\
 do {									\
-	ASSERT_EQ(0, promote_file_passes(&self->file, PROMOTE_PASSES));	\
-	EXPECT_EQ(0, promote_file_check(&self->file));			\
-	EXPECT_TRUE(promote_file_is_on(&self->file, self->top));	\
-	EXPECT_GE(self->file.nr, SINCE(SUCCESS));				\
+	EXPECT_MOVES_NOW();						\
+	EXPECT_EQ(0, promote_file_check(&self->t.file));		\
+	EXPECT_GE(self->t.file.nr, SINCE(SUCCESS));				\
 } while (0)
 
 /* Read some pages one by one; too few to be worth a drain at once. */
@@ -82,10 +65,10 @@ TEST_F_TIMEOUT(life, exit_with_a_queue, PROMOTE_TIMEOUT)
 	int status;
 	pid_t pid;
 
-	for (first = 0; first + step <= self->file.nr; first += step) {
+	for (first = 0; first + step <= self->t.file.nr; first += step) {
 		pid = fork();
 		if (!pid)
-			_exit(read_some(&self->file, first, step, self->page));
+			_exit(read_some(&self->t.file, first, step, self->t.page));
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_EQ(0, status);
 	}
@@ -101,7 +84,7 @@ TEST_F_TIMEOUT(life, killed_with_a_queue, PROMOTE_TIMEOUT)
 	for (i = 0; i < 10; i++) {
 		pid = fork();
 		if (!pid) {
-			while (!read_some(&self->file, 0, 100, self->page))
+			while (!read_some(&self->t.file, 0, 100, self->t.page))
 				;
 			_exit(1);
 		}
@@ -120,14 +103,14 @@ TEST_F_TIMEOUT(life, fork_with_a_queue, PROMOTE_TIMEOUT)
 	int status;
 	pid_t pid;
 
-	for (first = 0; first + 2 * step <= self->file.nr; first += step) {
-		ASSERT_EQ(0, read_some(&self->file, first, step, self->page));
+	for (first = 0; first + 2 * step <= self->t.file.nr; first += step) {
+		ASSERT_EQ(0, read_some(&self->t.file, first, step, self->t.page));
 		pid = fork();
 		if (!pid)
-			_exit(read_some(&self->file, first + step, step,
-					self->page));
-		ASSERT_EQ(0, read_some(&self->file, first + step, step,
-				       self->page));
+			_exit(read_some(&self->t.file, first + step, step,
+					self->t.page));
+		ASSERT_EQ(0, read_some(&self->t.file, first + step, step,
+				       self->t.page));
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_EQ(0, status);
 	}
@@ -154,7 +137,7 @@ static int promote_own_file(void *arg)
 
 TEST_F_TIMEOUT(life, children_promote, PROMOTE_TIMEOUT)
 {
-	int nodes[2] = { self->top, self->lower };
+	int nodes[2] = { self->t.top, self->t.lower };
 	int i;
 
 	EXPECT_WHOLE_FILE_MOVES();
@@ -175,7 +158,7 @@ TEST_F_TIMEOUT(life, readers_at_the_same_time, PROMOTE_TIMEOUT)
 	for (i = 0; i < NR_CHILDREN; i++) {
 		pid[i] = fork();
 		if (!pid[i])
-			_exit(read_all(&self->file));
+			_exit(read_all(&self->t.file));
 	}
 	for (i = 0; i < NR_CHILDREN; i++) {
 		ASSERT_EQ(pid[i], waitpid(pid[i], &status, 0));
@@ -198,7 +181,7 @@ TEST_F_TIMEOUT(life, threads_come_and_go, PROMOTE_TIMEOUT)
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < NR_CHILDREN; i++) {
 			ASSERT_EQ(0, pthread_create(&thread[i], NULL,
-						    thread_reads, &self->file));
+						    thread_reads, &self->t.file));
 		}
 		for (i = 0; i < NR_CHILDREN; i++) {
 			ASSERT_EQ(0, pthread_join(thread[i], &result));
@@ -217,7 +200,7 @@ TEST_F_TIMEOUT(life, exec_with_a_queue, PROMOTE_TIMEOUT)
 	pid = fork();
 	if (!pid) {
 		/* Whatever it is: what matters is that it is executed. */
-		if (!read_some(&self->file, 0, 100, self->page))
+		if (!read_some(&self->t.file, 0, 100, self->t.page))
 			execl("/proc/self/exe", "lifecycle", "-h", NULL);
 		_exit(99);
 	}
@@ -230,9 +213,9 @@ TEST_F_TIMEOUT(life, exec_with_a_queue, PROMOTE_TIMEOUT)
 /* Queued pages are not pinned: they can be dropped, cut off, deleted. */
 TEST_F_TIMEOUT(life, fadvise_drops_queued_pages, PROMOTE_TIMEOUT)
 {
-	ASSERT_EQ(0, read_some(&self->file, 0, 100, self->page));
-	posix_fadvise(self->file.fd, 0, 0, POSIX_FADV_DONTNEED);
-	EXPECT_EQ(0, promote_file_resident(&self->file));
+	ASSERT_EQ(0, read_some(&self->t.file, 0, 100, self->t.page));
+	posix_fadvise(self->t.file.fd, 0, 0, POSIX_FADV_DONTNEED);
+	EXPECT_EQ(0, promote_file_resident(&self->t.file));
 }
 
 TEST_F_TIMEOUT(life, truncate_of_queued_pages, PROMOTE_TIMEOUT)
@@ -240,22 +223,22 @@ TEST_F_TIMEOUT(life, truncate_of_queued_pages, PROMOTE_TIMEOUT)
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, read_some(&self->file, i * 10, 10, self->page));
-		ASSERT_EQ(0, ftruncate(self->file.fd, self->page * i * 10));
-		ASSERT_EQ(0, ftruncate(self->file.fd, self->file.size));
+		ASSERT_EQ(0, read_some(&self->t.file, i * 10, 10, self->t.page));
+		ASSERT_EQ(0, ftruncate(self->t.file.fd, self->t.page * i * 10));
+		ASSERT_EQ(0, ftruncate(self->t.file.fd, self->t.file.size));
 		usleep(PROMOTE_GAP_US);
 	}
-	EXPECT_EQ(0, promote_file_read(&self->file));
+	EXPECT_EQ(0, promote_file_read(&self->t.file));
 }
 
 TEST_F_TIMEOUT(life, unlink_of_queued_pages, PROMOTE_TIMEOUT)
 {
-	ASSERT_EQ(0, promote_file_read(&self->file));
-	promote_file_remove(&self->file);
+	ASSERT_EQ(0, promote_file_read(&self->t.file));
+	promote_file_remove(&self->t.file);
 	/* Let other files reuse what was freed. */
-	ASSERT_EQ(0, promote_file_make(&self->file, self->file.size,
-				       self->lower, false));
-	promote_count(&self->before);
+	ASSERT_EQ(0, promote_file_make(&self->t.file, self->t.file.size,
+				       self->t.lower, false));
+	promote_count(&self->t.before);
 	EXPECT_WHOLE_FILE_MOVES();
 }
 
@@ -280,7 +263,7 @@ TEST_F_TIMEOUT(life, switching_while_reading, PROMOTE_TIMEOUT)
 	pid = fork();
 	if (!pid) {
 		for (;;) {
-			if (promote_file_read(&self->file))
+			if (promote_file_read(&self->t.file))
 				_exit(1);
 		}
 	}
@@ -288,7 +271,7 @@ TEST_F_TIMEOUT(life, switching_while_reading, PROMOTE_TIMEOUT)
 	kill(pid, SIGKILL);
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_TRUE(WIFSIGNALED(status));
-	ASSERT_EQ(0, promote_enable(&self->saved, true));
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	EXPECT_WHOLE_FILE_MOVES();
 }
 

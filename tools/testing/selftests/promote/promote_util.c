@@ -33,13 +33,19 @@ static const char * const counter_names[PROMOTE_NR_COUNTERS] = {
 	[PROMOTE_CANDIDATE_NRL] = "pgpromote_candidate_nrl",
 	[PROMOTE_QUEUED] = "pagecache_promote_queued",
 	[PROMOTE_DRAINED] = "pagecache_promote_drained",
+	[PROMOTE_FAIL_STALE] = "pagecache_promote_fail_stale",
 	[PROMOTE_FAIL_MAPPED] = "pagecache_promote_fail_mapped",
 	[PROMOTE_FAIL_DIRTY] = "pagecache_promote_fail_dirty",
+	[PROMOTE_FAIL_WRITEBACK] = "pagecache_promote_fail_writeback",
+	[PROMOTE_FAIL_LOCKED] = "pagecache_promote_fail_locked",
+	[PROMOTE_FAIL_BUSY] = "pagecache_promote_fail_busy",
 	[PROMOTE_FAIL_NODE] = "pagecache_promote_fail_node",
 	[PROMOTE_FAIL_CPUSET] = "pagecache_promote_fail_cpuset",
 	[PROMOTE_FAIL_POLICY] = "pagecache_promote_fail_policy",
+	[PROMOTE_FAIL_RATE] = "pagecache_promote_fail_rate",
 	[PROMOTE_FAIL_BUDGET] = "pagecache_promote_fail_budget",
 	[PROMOTE_FAIL_NOMEM] = "pagecache_promote_fail_nomem",
+	[PROMOTE_FAIL_OTHER] = "pagecache_promote_fail_other",
 };
 
 const char *promote_counter_name(enum promote_counter counter)
@@ -325,13 +331,25 @@ long promote_activity_since(const struct promote_counts *before)
 	       promote_since(before, PROMOTE_DRAINED);
 }
 
+long promote_refused_since(const struct promote_counts *before)
+{
+	struct promote_counts now;
+	long refused = 0;
+	int i;
+
+	promote_count(&now);
+	for (i = PROMOTE_FAIL_STALE; i <= PROMOTE_FAIL_OTHER; i++)
+		refused += now.value[i] - before->value[i];
+	return refused;
+}
+
 /*
  * A CPU keeps the last few folios that it has added or activated in batches of
  * its own before it puts them on their lists, and meanwhile nobody can move
  * them. Migration of memory flushes all CPUs first, even if there is nothing to
  * migrate.
  */
-static void flush_lru_batches(void)
+void promote_flush_lru(void)
 {
 	unsigned long mask = 1UL << promote_top_node();
 
@@ -484,7 +502,7 @@ int promote_file_place(struct promote_file *file, int node, bool large)
 	err = promote_in_child(place, &arg);
 	if (err)
 		return -ECHILD;
-	flush_lru_batches();
+	promote_flush_lru();
 	after = promote_node_stat(node, "nr_file_pages");
 	return after - before < file->nr - file->nr / 100 ? -ENODATA : 0;
 }
@@ -547,7 +565,7 @@ int promote_file_passes(struct promote_file *file, int passes)
 
 	for (i = 0; i < passes && !err; i++) {
 		if (i && i == passes / 2)
-			flush_lru_batches();
+			promote_flush_lru();
 		err = promote_file_read(file);
 		usleep(PROMOTE_GAP_US);
 	}

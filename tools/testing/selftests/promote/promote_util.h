@@ -21,6 +21,8 @@
 
 /* Longer than the shortest re-access time that counts, 16 ms and a bit. */
 #define PROMOTE_GAP_US 30000
+/* Longer than a folio is left alone after it was refused. */
+#define PROMOTE_BACKOFF_US 1200000
 /* More passes over a file than it takes on any LRU until it is promoted. */
 #define PROMOTE_PASSES 20
 
@@ -66,13 +68,19 @@ enum promote_counter {
 	PROMOTE_CANDIDATE_NRL,
 	PROMOTE_QUEUED,
 	PROMOTE_DRAINED,
+	PROMOTE_FAIL_STALE,
 	PROMOTE_FAIL_MAPPED,
 	PROMOTE_FAIL_DIRTY,
+	PROMOTE_FAIL_WRITEBACK,
+	PROMOTE_FAIL_LOCKED,
+	PROMOTE_FAIL_BUSY,
 	PROMOTE_FAIL_NODE,
 	PROMOTE_FAIL_CPUSET,
 	PROMOTE_FAIL_POLICY,
+	PROMOTE_FAIL_RATE,
 	PROMOTE_FAIL_BUDGET,
 	PROMOTE_FAIL_NOMEM,
+	PROMOTE_FAIL_OTHER,
 	PROMOTE_NR_COUNTERS,
 };
 
@@ -90,6 +98,8 @@ long promote_since(const struct promote_counts *before,
 		   enum promote_counter counter);
 /* Sum of all counters that only this path moves. */
 long promote_activity_since(const struct promote_counts *before);
+/* Sum of the refusals, for any reason. */
+long promote_refused_since(const struct promote_counts *before);
 
 /* A file of known content in $TMPDIR or the current directory. */
 struct promote_file {
@@ -107,6 +117,9 @@ struct promote_where {
 	long unknown;
 	long tails;
 };
+
+/* Put what CPUs keep in batches on the LRU lists. */
+void promote_flush_lru(void);
 
 size_t promote_test_bytes(void);
 int promote_file_create(struct promote_file *file, size_t size);
