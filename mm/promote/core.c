@@ -38,7 +38,7 @@
  *
  * *Drain.* On return to user space the task gets a reference to each folio,
  * checks everything again and moves them, in the order in which they were
- * read. It spends no more time on this than it spent on its own work since,
+ * read: 2 MiB at most. It spends no more time on this than it spent on its own work since,
  * so that no pass of a reader takes more than about twice as long. What is
  * left waits, and is forgotten after some seconds.
  *
@@ -54,7 +54,9 @@
  * and memory that was free. Pressure on the node cannot make it repeat, because
  * what demotion frees is not headroom. Pressure on a memory cgroup can: its
  * reclaim demotes while the node has room. Pacing then bounds the cost to the
- * reader's own.
+ * reader's own. A folio that could not be moved is left alone for a second, and
+ * a node that had no memory for a large folio for up to half a minute; what can
+ * never be moved costs no more than that.
  *
  * Implementation: promote_pagecache_key is on while the feature is enabled
  * *and* NUMA balancing is in memory tiering mode *and* there is memory below
@@ -187,6 +189,7 @@ void promote_tiers_changed(void)
 void promote_fork(struct task_struct *tsk)
 {
 	tsk->promo_list = NULL;
+	tsk->promo_alloc_jiffies = jiffies;
 	init_task_work(&tsk->promo_work, promote_task_work);
 	/* Points to itself while not queued, see promote_queue_work(). */
 	tsk->promo_work.next = &tsk->promo_work;

@@ -10,6 +10,8 @@
 struct address_space;
 struct callback_head;
 struct mem_cgroup;
+struct promote_clock;
+struct task_struct;
 
 /* Why a candidate was not promoted, in the order of the vmstat counters. */
 enum promote_refusal {
@@ -35,7 +37,7 @@ enum promote_refusal {
  * @room: pages that may still be moved to it
  * @refusal: why there is no target
  * @nomem_order: folios of this order and above found no memory in this drain
- * @folios: isolated folios of one memory cgroup, all order-0 or one large
+ * @folios: isolated folios of one memory cgroup and one order
  * @memcg: their memory cgroup, referenced while there are any
  * @nr_folios: number of them
  * @nr_pages: their pages
@@ -66,7 +68,13 @@ bool promote_mapping_eligible(const struct address_space *mapping);
 void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
 
 extern u32 promote_min_gap_ms;
+struct promote_clock promote_clock(void);
 void promote_task_work(struct callback_head *work);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+bool promote_task_may_record(struct task_struct *tsk);
+void promote_queue_work(struct task_struct *tsk);
+#endif
 
 bool promote_is_enabled(void);
 void promote_set_enabled(bool enabled);

@@ -14,6 +14,7 @@
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
+#include <linux/string.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 
@@ -195,26 +196,43 @@ static enum promote_refusal promote_check_mapping(struct folio *folio)
 }
 
 /*
+ * Is it still a folio of a lower tier with a time? A clock that is unset says
+ * that the page was freed, or moved, since it was recorded.
+ */
+static bool promote_folio_is_current(struct folio *folio)
+{
+	return folio_use_access_time(folio) &&
+	       folio_last_cpupid(folio) != (-1 & LAST_CPUPID_MASK);
+}
+
+/* Whatever comes of it, do not look at it again for a while. */
+static void promote_folio_back_off(struct folio *folio)
+{
+	struct promote_clock clock = promote_clock();
+
+	folio_xchg_access_time(folio, promote_backoff_time(&clock,
+							   promote_now_ms()));
+}
+
+/*
  * Is this still an unmapped folio of a lower tier, and can migration succeed?
- * Ask first: migration allocates the destination before it finds out. A clock
- * that is unset says that the page was freed, or moved, since it was recorded.
+ * Ask first: it allocates the destination before it finds out.
  */
 static enum promote_refusal promote_check_folio(struct folio *folio)
 {
 	enum promote_refusal refusal;
 
-	if (!folio_use_access_time(folio) ||
-	    folio_last_cpupid(folio) == (-1 & LAST_CPUPID_MASK))
+	if (!promote_folio_is_current(folio))
 		return PROMOTE_FAIL_STALE;
 	if (folio_mapped(folio))
 		return PROMOTE_FAIL_MAPPED;
+	refusal = promote_check_mapping(folio);
+	if (refusal != PROMOTE_ACCEPTED)
+		return refusal;
 	if (!folio_test_lru(folio))
 		return PROMOTE_FAIL_BUSY;
 	if (folio_test_unevictable(folio) || folio_contain_hwpoisoned_page(folio))
 		return PROMOTE_FAIL_OTHER;
-	refusal = promote_check_mapping(folio);
-	if (refusal != PROMOTE_ACCEPTED)
-		return refusal;
 	if (folio_test_writeback(folio))
 		return PROMOTE_FAIL_WRITEBACK;
 	if (folio_test_locked(folio))
@@ -234,9 +252,34 @@ static bool promote_memcg_allows(struct mem_cgroup *memcg, int nid)
 }
 
 /*
- * The batch is for one memory cgroup, since migration counts for one. Order-0
- * folios travel together, a large one alone: if the node has no large page,
- * that ends the batch.
+ * What large folios the nodes have no memory for. Racy on purpose: what is lost
+ * costs an attempt.
+ */
+static struct promote_scarcity promote_scarcity[MAX_NUMNODES];
+
+static bool promote_node_scarce(int nid, unsigned int order)
+{
+	return order && promote_scarce(data_race(promote_scarcity[nid]), order,
+				       promote_now_ms());
+}
+
+static void promote_note_scarcity(int nid, unsigned int order, int ret)
+{
+	struct promote_scarcity old = data_race(promote_scarcity[nid]);
+	struct promote_scarcity new = old;
+
+	if (ret == -ENOMEM)
+		new = promote_scarcity_failed(old, order, promote_now_ms());
+	else if (!ret)
+		new = promote_scarcity_moved(old, order);
+	/* Written seldom, so that the line can be shared. */
+	if (memcmp(&old, &new, sizeof(old)))
+		data_race(promote_scarcity[nid] = new);
+}
+
+/*
+ * The batch is for one memory cgroup, since migration counts for one, and for
+ * one order: if the node has no page of it, that ends the batch.
  */
 static bool promote_batch_takes(struct promote_mover *mover,
 				struct folio *folio)
@@ -246,7 +289,7 @@ static bool promote_batch_takes(struct promote_mover *mover,
 	if (!mover->nr_folios)
 		return false;
 	first = list_first_entry(&mover->folios, struct folio, lru);
-	if (folio_test_large(first) || folio_test_large(folio))
+	if (folio_order(first) != folio_order(folio))
 		return false;
 	guard(rcu)();
 	return folio_memcg(folio) == mover->memcg;
@@ -265,7 +308,7 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	memcg = get_mem_cgroup_from_folio(folio);
 	if (!promote_memcg_allows(memcg, mover->nid)) {
 		mem_cgroup_put(memcg);
-		return PROMOTE_FAIL_CPUSET;
+		return PROMOTE_FAIL_NODE;
 	}
 	mover->memcg = memcg;
 	return PROMOTE_ACCEPTED;
@@ -276,7 +319,8 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 {
 	enum promote_refusal refusal;
 
-	if (folio_order(folio) >= mover->nomem_order)
+	if (folio_order(folio) >= mover->nomem_order ||
+	    promote_node_scarce(mover->nid, folio_order(folio)))
 		return PROMOTE_FAIL_NOMEM;
 	if (folio_nr_pages(folio) > mover->room)
 		return PROMOTE_FAIL_BUDGET;
@@ -323,6 +367,9 @@ enum promote_refusal promote_mover_add(struct promote_mover *mover,
 		return PROMOTE_FAIL_STALE;
 
 	refusal = promote_check_folio(folio);
+	/* The clock of what is not ours, or not any more, is left alone. */
+	if (refusal != PROMOTE_FAIL_STALE && refusal != PROMOTE_FAIL_MAPPED)
+		promote_folio_back_off(folio);
 	if (refusal == PROMOTE_ACCEPTED)
 		refusal = promote_batch_add(mover, folio);
 	folio_put(folio);
@@ -367,6 +414,7 @@ void promote_mover_flush(struct promote_mover *mover)
 	promote_count_candidates(mover);
 	ret = migrate_misplaced_folio_batch(&mover->folios, mover->nid,
 					    &nr_moved);
+	promote_note_scarcity(mover->nid, order, ret);
 	if (ret == -ENOMEM)
 		mover->nomem_order = order;
 	if (ret) {

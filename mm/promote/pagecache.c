@@ -3,6 +3,7 @@
  * The source of candidates: accesses to unmapped page cache. Records them
  * when they happen and drains them when the task returns to user space.
  */
+#include <kunit/visibility.h>
 #include <linux/pagemap.h>
 #include <linux/preempt.h>
 #include <linux/sched/clock.h>
@@ -26,7 +27,12 @@ u32 promote_min_gap_ms __read_mostly = 16;
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
 #define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
 
-static struct promote_clock promote_clock(void)
+/**
+ * promote_clock - how access times are kept at present
+ *
+ * Return: the parameters for policy.c.
+ */
+struct promote_clock promote_clock(void)
 {
 	return (struct promote_clock) {
 		.mask = PAGE_ACCESS_TIME_MASK,
@@ -41,7 +47,7 @@ static struct promote_clock promote_clock(void)
  * Tasks that come by on the way back to user space and may be delayed there.
  * What reclaim and interrupts touch is not the access of a reader.
  */
-static bool promote_task_may_record(struct task_struct *tsk)
+VISIBLE_IF_KUNIT bool promote_task_may_record(struct task_struct *tsk)
 {
 	return in_task() &&
 	       !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD)) &&
@@ -65,7 +71,7 @@ static bool promote_folio_may_record(struct folio *folio)
 	       promote_mapping_eligible(mapping);
 }
 
-static void promote_queue_work(struct task_struct *tsk)
+VISIBLE_IF_KUNIT void promote_queue_work(struct task_struct *tsk)
 {
 	struct callback_head *work = &tsk->promo_work;
 
@@ -76,25 +82,41 @@ static void promote_queue_work(struct task_struct *tsk)
 		work->next = work;
 }
 
-static void promote_record(struct task_struct *tsk, struct folio *folio,
-			   u32 now, u32 stamp)
+/*
+ * Of several tasks that find a folio hot at the same time one gets it: the one
+ * that replaces the time which all have seen.
+ */
+static void promote_record(struct promo_list *list, struct folio *folio,
+			   u32 now, u32 stamp, u32 last)
+{
+	unsigned long pfn = folio_pfn(folio);
+	unsigned int order = folio_order(folio);
+
+	/* If it is not taken the time stays, to be hot again. */
+	if (!promo_list_takes(list, pfn, order) ||
+	    folio_xchg_access_time(folio, stamp) != last)
+		return;
+
+	promo_list_add(list, pfn, order, now);
+	count_vm_event(PAGECACHE_PROMOTE_QUEUED);
+	trace_promote_record(folio_nid(folio), order, list->nr);
+}
+
+static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
+			       u32 now, u32 stamp, u32 last)
 {
 	struct promo_list *list = tsk->promo_list;
 
 	/* The task_work allocates it. The time stays, to be hot again. */
 	if (!list) {
-		promote_queue_work(tsk);
+		if (time_after_eq(jiffies, tsk->promo_alloc_jiffies))
+			promote_queue_work(tsk);
 		return;
 	}
 	if (list->draining)
 		return;
 
-	if (promo_list_add(list, folio_pfn(folio), folio_order(folio), now)) {
-		folio_xchg_access_time(folio, stamp);
-		count_vm_event(PAGECACHE_PROMOTE_QUEUED);
-		trace_promote_record(folio_nid(folio), folio_order(folio),
-				     list->nr);
-	}
+	promote_record(list, folio, now, stamp, last);
 	if (promo_list_due(list, now) && local_clock() >= list->retry_ns)
 		promote_queue_work(tsk);
 }
@@ -108,9 +130,10 @@ static void promote_record(struct task_struct *tsk, struct folio *folio,
 void __promote_folio_accessed(struct folio *folio)
 {
 	struct promote_clock clock = promote_clock();
-	u32 now = promote_now_ms();
 	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	u32 now = promote_now_ms();
 	enum promote_heat heat;
+	u32 stamp;
 
 	/* Most calls end here, before they have touched another cache line. */
 	heat = promote_heat(&clock, now, last, folio_order(folio));
@@ -121,41 +144,41 @@ void __promote_folio_accessed(struct folio *folio)
 	    !promote_folio_may_record(folio))
 		return;
 
-	now = promote_access_time(&clock, now);
+	stamp = promote_access_time(&clock, now);
 	if (heat == PROMOTE_COLD)
-		folio_xchg_access_time(folio, now);
+		folio_xchg_access_time(folio, stamp);
 	else
-		promote_record(current, folio, promote_now_ms(), now);
+		promote_record_hot(current, folio, now, stamp, last);
 }
 
-static enum promote_refusal promote_one(struct promote_mover *mover,
-					const struct promo_entry *entry)
+static void promote_one(struct promote_mover *mover,
+			const struct promo_entry *entry, u32 stale_ms)
 {
-	u32 limit = max(PROMO_LIST_STALE_MS,
-			READ_ONCE(sysctl_numa_balancing_hot_threshold));
+	enum promote_refusal refusal = PROMOTE_FAIL_STALE;
 
-	/* What is read again within the threshold is still hot by then. */
-	if (promote_now_ms() - entry->queued_ms > limit)
-		return PROMOTE_FAIL_STALE;
-	return promote_mover_add(mover, entry->pfn);
+	if (promote_now_ms() - entry->queued_ms <= stale_ms)
+		refusal = promote_mover_add(mover, entry->pfn);
+	if (refusal == PROMOTE_ACCEPTED)
+		return;
+	promote_count_refused(refusal, 1);
+	trace_promote_refused(mover->nid, entry->order, refusal);
 }
 
 /* Move what is on the list until it is empty or the time is used up. */
 static unsigned int promote_drain_entries(struct promote_mover *mover,
 					  struct promo_list *list)
 {
+	/* What is read again within the threshold is still hot by then. */
+	u32 stale_ms = max(PROMO_LIST_STALE_MS,
+			   READ_ONCE(sysctl_numa_balancing_hot_threshold));
 	u64 deadline = local_clock() + list->credit_ns;
 	unsigned int nr_drained = 0;
 	unsigned int checked = 0;
 	struct promo_entry entry;
-	enum promote_refusal refusal;
 
 	while (promo_list_pop(list, &entry)) {
 		nr_drained++;
-		refusal = promote_one(mover, &entry);
-		if (refusal != PROMOTE_ACCEPTED)
-			promote_count_refused(refusal, 1);
-
+		promote_one(mover, &entry, stale_ms);
 		checked += 1U << entry.order;
 		if (checked < PROMOTE_BATCH_PAGES)
 			continue;
@@ -236,6 +259,7 @@ void promote_task_work(struct callback_head *work)
 		return;
 	if (!list) {
 		current->promo_list = promo_list_alloc();
+		current->promo_alloc_jiffies = jiffies + HZ;
 		return;
 	}
 	if (!static_branch_likely(&promote_pagecache_key)) {

@@ -9,6 +9,13 @@
  */
 #define PROMOTE_ORDERS_PER_HALF	4
 
+/* What a drain has looked at and not moved is left alone for this long. */
+#define PROMOTE_BACKOFF_MS	1000U
+
+/* A node that has no large folio is asked again after this, doubled 5 times */
+#define PROMOTE_SCARCE_MS	1000U
+#define PROMOTE_SCARCE_DOUBLINGS	5
+
 /* A task that has run for long without a drain may not make up for all of it */
 #define PROMOTE_PACE_MAX_NS	(10 * 1000 * 1000)
 /* About what it takes to move a batch: less credit is not worth a drain */
@@ -25,7 +32,8 @@
  * @last: noted time of the last access
  * @order: order of the folio
  *
- * The gap allows for the slack, so that what is closer is never hot.
+ * The gap allows for the slack, so that what is closer is never hot. A time in
+ * the future is one that promote_backoff_time() has set.
  *
  * Return: the verdict.
  */
@@ -36,7 +44,8 @@ enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
 
 	if ((last & clock->mask) == clock->mask)
 		return PROMOTE_COLD;
-	if (distance < clock->min_gap + clock->slack)
+	if (distance < clock->min_gap + clock->slack ||
+	    ((last - now) & clock->mask) <= PROMOTE_BACKOFF_MS)
 		return PROMOTE_RECENT;
 	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
 		return PROMOTE_HOT;
@@ -55,6 +64,76 @@ u32 promote_access_time(const struct promote_clock *clock, u32 now)
 	if ((now & clock->mask) == clock->mask)
 		now -= clock->resolution;
 	return now;
+}
+
+/**
+ * promote_backoff_time - the time to note for a folio that is looked at
+ * @clock: how times are kept
+ * @now: the time
+ *
+ * A folio that cannot be moved would be found hot again at the second next
+ * access, for ever. Noted as accessed in the future, it is left alone until
+ * then. If it is moved, its new place starts with no time.
+ *
+ * Return: a time in the future, which promote_heat() knows.
+ */
+u32 promote_backoff_time(const struct promote_clock *clock, u32 now)
+{
+	return promote_access_time(clock, now + PROMOTE_BACKOFF_MS);
+}
+
+/**
+ * promote_scarce - is it vain to ask a node for a large folio?
+ * @scarcity: what is known of the node
+ * @order: order of the folio
+ * @now_ms: the time
+ *
+ * Return: true if this order, or a smaller one, has failed not long ago.
+ */
+bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
+		    u32 now_ms)
+{
+	return scarcity.order && order >= scarcity.order &&
+	       (s32)(scarcity.until_ms - now_ms) > 0;
+}
+
+/**
+ * promote_scarcity_failed - note that a node had no memory for a large folio
+ * @scarcity: what was known of the node
+ * @order: order of the folio
+ * @now_ms: the time
+ *
+ * Order 0 is not noted: the next drain asks about room anyway.
+ *
+ * Return: what is known now.
+ */
+struct promote_scarcity promote_scarcity_failed(struct promote_scarcity scarcity,
+						unsigned int order, u32 now_ms)
+{
+	/* Others have failed at the same time. */
+	if (!order || promote_scarce(scarcity, order, now_ms))
+		return scarcity;
+
+	scarcity.order = order;
+	scarcity.until_ms = now_ms + (PROMOTE_SCARCE_MS << scarcity.failures);
+	if (scarcity.failures < PROMOTE_SCARCE_DOUBLINGS)
+		scarcity.failures++;
+	return scarcity;
+}
+
+/**
+ * promote_scarcity_moved - note that a node had memory for a large folio
+ * @scarcity: what was known of the node
+ * @order: order of the folio
+ *
+ * Return: what is known now.
+ */
+struct promote_scarcity promote_scarcity_moved(struct promote_scarcity scarcity,
+					       unsigned int order)
+{
+	if (scarcity.order && order >= scarcity.order)
+		scarcity = (struct promote_scarcity) { };
+	return scarcity;
 }
 
 /**

@@ -12,8 +12,9 @@
 /**
  * enum promote_heat - what the time of the last access says
  * @PROMOTE_COLD: unknown or too long ago; note the present access
- * @PROMOTE_RECENT: the same burst of accesses; leave the noted time alone, or
- * a reader that comes back within every gap would never be found hot
+ * @PROMOTE_RECENT: the same burst of accesses, or not long since a drain has
+ * looked at it; leave the noted time alone, or a reader that comes back within
+ * every gap would never be found hot
  * @PROMOTE_HOT: accessed again within the hot threshold
  */
 enum promote_heat {
@@ -38,9 +39,28 @@ struct promote_clock {
 	u32 threshold;
 };
 
+/**
+ * struct promote_scarcity - large folios that a node has no memory for
+ * @until_ms: time until which it is not asked again
+ * @order: the smallest order that failed, 0 if none did
+ * @failures: how often in a row
+ */
+struct promote_scarcity {
+	u32 until_ms;
+	u8 order;
+	u8 failures;
+};
+
 enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
 			       u32 last, unsigned int order);
 u32 promote_access_time(const struct promote_clock *clock, u32 now);
+u32 promote_backoff_time(const struct promote_clock *clock, u32 now);
+bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
+		    u32 now_ms);
+struct promote_scarcity promote_scarcity_failed(struct promote_scarcity scarcity,
+						unsigned int order, u32 now_ms);
+struct promote_scarcity promote_scarcity_moved(struct promote_scarcity scarcity,
+					       unsigned int order);
 unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
 				unsigned long reserve, unsigned long managed);
 s64 promote_pace_earn(s64 credit, u64 ran);

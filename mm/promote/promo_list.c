@@ -34,31 +34,40 @@ void promo_list_init(struct promo_list *list, u64 runtime_ns)
 }
 
 /**
- * promo_list_add - append a folio
+ * promo_list_takes - would the list take a folio?
  * @list: the list of the current task
  * @pfn: first page of the folio
  * @order: its order
- * @now_ms: the time
  *
- * Return: false if the list is full or the folio was seen to be on it.
+ * Return: false if there is no room or the folio was seen to be on it. A folio
+ * of more than %PROMO_LIST_PAGES pages never finds room.
  */
-bool promo_list_add(struct promo_list *list, unsigned long pfn,
+bool promo_list_takes(struct promo_list *list, unsigned long pfn,
+		      unsigned int order)
+{
+	return list->nr < PROMO_LIST_ENTRIES &&
+	       list->nr_pages + (1UL << order) <= PROMO_LIST_PAGES &&
+	       *promo_list_slot(list, pfn) != pfn;
+}
+
+/**
+ * promo_list_add - append a folio
+ * @list: the list of the current task, which takes it
+ * @pfn: first page of the folio
+ * @order: its order
+ * @now_ms: the time
+ */
+void promo_list_add(struct promo_list *list, unsigned long pfn,
 		    unsigned int order, u32 now_ms)
 {
-	unsigned long *slot = promo_list_slot(list, pfn);
-	unsigned int tail;
+	unsigned int tail = (list->head + list->nr) % PROMO_LIST_ENTRIES;
 
-	if (promo_list_full(list) || *slot == pfn)
-		return false;
-
-	tail = (list->head + list->nr) % PROMO_LIST_ENTRIES;
 	list->pfns[tail] = pfn;
 	list->queued_ms[tail] = now_ms;
 	list->orders[tail] = order;
 	list->nr++;
 	list->nr_pages += 1U << order;
-	*slot = pfn;
-	return true;
+	*promo_list_slot(list, pfn) = pfn;
 }
 
 /**

@@ -3,11 +3,13 @@
 #define _MM_PROMOTE_PROMO_LIST_H
 
 #include <linux/build_bug.h>
+#include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
 
 #define PROMO_LIST_ENTRIES	512
-#define PROMO_LIST_PAGES	512
+/* A drain moves no more than what is on the list: 2 MiB. */
+#define PROMO_LIST_PAGES	(SZ_2M >> PAGE_SHIFT)
 #define PROMO_LIST_RECENT	128
 
 /* A partial batch leaves when its oldest entry is this old. */
@@ -35,7 +37,7 @@ struct promo_entry {
  * @orders: the third
  * @head: index of the oldest entry
  * @nr: number of entries
- * @nr_pages: sum of their pages; at most %PROMO_LIST_PAGES before the last
+ * @nr_pages: sum of their pages, at most %PROMO_LIST_PAGES
  * @draining: the owner is in a drain; what it accesses there is not recorded
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
@@ -62,7 +64,9 @@ struct promo_list {
 static_assert(sizeof(struct promo_list) <= SZ_8K);
 
 void promo_list_init(struct promo_list *list, u64 runtime_ns);
-bool promo_list_add(struct promo_list *list, unsigned long pfn,
+bool promo_list_takes(struct promo_list *list, unsigned long pfn,
+		      unsigned int order);
+void promo_list_add(struct promo_list *list, unsigned long pfn,
 		    unsigned int order, u32 now_ms);
 bool promo_list_pop(struct promo_list *list, struct promo_entry *entry);
 bool promo_list_due(const struct promo_list *list, u32 now_ms);

@@ -77,8 +77,8 @@ static int __init promote_sysfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("promote", NULL);
 
-	debugfs_create_file("state", 0444, dir, NULL, &promote_state_fops);
-	debugfs_create_file("min_gap_ms", 0644, dir, NULL,
+	debugfs_create_file("state", 0400, dir, NULL, &promote_state_fops);
+	debugfs_create_file("min_gap_ms", 0600, dir, NULL,
 			    &promote_min_gap_fops);
 
 	if (!numa_kobj)

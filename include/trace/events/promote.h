@@ -60,6 +60,27 @@ TRACE_EVENT(promote_record,
 		      __entry->nr_queued)
 );
 
+TRACE_EVENT(promote_refused,
+	    TP_PROTO(int nid, unsigned int order, int refusal),
+
+	    TP_ARGS(nid, order, refusal),
+
+	    TP_STRUCT__entry(__field(int, nid)
+			     __field(unsigned int, order)
+			     __field(int, refusal)
+	    ),
+
+	    TP_fast_assign(__entry->nid = nid;
+			   __entry->order = order;
+			   __entry->refusal = refusal;
+	    ),
+
+	    TP_printk("nid=%d order=%u refusal=%s",
+		      __entry->nid,
+		      __entry->order,
+		      show_promote_refusal(__entry->refusal))
+);
+
 TRACE_EVENT(promote_drain,
 	    TP_PROTO(int nid, unsigned int nr_drained, unsigned int nr_left,
 		     unsigned long nr_moved, int refusal),

@@ -10,6 +10,15 @@
 
 #define NOW	1000u
 
+static bool add(struct promo_list *list, unsigned long pfn, unsigned int order,
+		u32 now_ms)
+{
+	if (!promo_list_takes(list, pfn, order))
+		return false;
+	promo_list_add(list, pfn, order, now_ms);
+	return true;
+}
+
 static int promo_list_test_init(struct kunit *test)
 {
 	struct promo_list *list = kunit_kzalloc(test, sizeof(*list),
@@ -31,8 +40,7 @@ static void promo_list_keeps_order(struct kunit *test)
 
 	for (round = 0; round < 5; round++) {
 		for (i = 0; i < 300; i++, in++)
-			KUNIT_ASSERT_TRUE(test, promo_list_add(list, in, 0,
-							       NOW + in));
+			KUNIT_ASSERT_TRUE(test, add(list, in, 0, NOW + in));
 		for (i = 0; i < 300; i++, out++) {
 			KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 			KUNIT_EXPECT_EQ(test, entry.pfn, out);
@@ -52,14 +60,14 @@ static void promo_list_full_of_entries(struct kunit *test)
 	unsigned long pfn;
 
 	for (pfn = 1; pfn <= PROMO_LIST_ENTRIES; pfn++)
-		KUNIT_ASSERT_TRUE(test, promo_list_add(list, pfn, 0, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, pfn, 0, NOW));
+		KUNIT_ASSERT_TRUE(test, add(list, pfn, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, pfn, 0, NOW));
 	KUNIT_EXPECT_EQ(test, list->nr, PROMO_LIST_ENTRIES);
 
 	/* What was refused left no trace: it may come when there is room. */
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, entry.pfn, 1ul);
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, pfn, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, pfn, 0, NOW));
 }
 
 static void promo_list_full_of_pages(struct kunit *test)
@@ -68,17 +76,22 @@ static void promo_list_full_of_pages(struct kunit *test)
 	unsigned int order = ilog2(PROMO_LIST_PAGES);
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, NOW));
+	/* One that would not fit is refused; what fits is still taken. */
+	KUNIT_EXPECT_FALSE(test, add(list, 1, order + 1, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, PROMO_LIST_PAGES, order, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 4, order - 1, NOW));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, PROMO_LIST_PAGES, order,
-					       NOW));
-	KUNIT_EXPECT_EQ(test, list->nr_pages, 1 + PROMO_LIST_PAGES);
-	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 2, 0, NOW));
 
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_TRUE(test, add(list, PROMO_LIST_PAGES, order - 1, NOW));
+	KUNIT_EXPECT_EQ(test, list->nr_pages, PROMO_LIST_PAGES);
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, 2, 0, NOW));
+
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
-	KUNIT_EXPECT_EQ(test, entry.order, order);
+	KUNIT_EXPECT_EQ(test, entry.order, order - 1);
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
 }
 
@@ -87,13 +100,13 @@ static void promo_list_refuses_duplicates(struct kunit *test)
 	struct promo_list *list = test->priv;
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW));
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, 7, 0, NOW + 1));
+	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, 7, 0, NOW + 1));
 	KUNIT_EXPECT_EQ(test, list->nr, 1);
 
 	/* A folio that was refused by the drain may be recorded again. */
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW + 2));
+	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW + 2));
 }
 
 /* Taking an entry out must not forget another one that shares its slot. */
@@ -106,11 +119,11 @@ static void promo_list_slot_collision(struct kunit *test)
 
 	while (hash_long(other, bits) != hash_long(7, bits))
 		other++;
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 0, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, other, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, other, 0, NOW));
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, entry.pfn, 7ul);
-	KUNIT_EXPECT_FALSE(test, promo_list_add(list, other, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, other, 0, NOW));
 }
 
 static void promo_list_due_by_age(struct kunit *test)
@@ -119,8 +132,8 @@ static void promo_list_due_by_age(struct kunit *test)
 	u32 due = NOW + PROMO_LIST_DRAIN_MS;
 
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, NOW));
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 2, 0, due));
+	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 2, 0, due));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, due - 1));
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, due));
 }
@@ -130,7 +143,7 @@ static void promo_list_age_wraps(struct kunit *test)
 	struct promo_list *list = test->priv;
 	u32 before = U32_MAX - 1;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 1, 0, before));
+	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, before));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, before + 5));
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, before +
 					       PROMO_LIST_DRAIN_MS));
@@ -141,11 +154,11 @@ static void promo_list_clear_forgets(struct kunit *test)
 	struct promo_list *list = test->priv;
 	struct promo_entry entry;
 
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 2, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 7, 2, NOW));
 	promo_list_clear(list);
 	KUNIT_EXPECT_FALSE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
-	KUNIT_EXPECT_TRUE(test, promo_list_add(list, 7, 2, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 7, 2, NOW));
 }
 
 static struct kunit_case promo_list_test_cases[] = {

@@ -152,6 +152,81 @@ static void test_heat_order(void)
 	      "heat: 2 MiB is asked for a quarter of the threshold");
 }
 
+/* Looked at by a drain: left alone until the noted time, then as hot as ever */
+static void test_heat_backoff(void)
+{
+	const struct promote_clock *clocks[] = { &fine, &coarse, &ticking };
+	bool alone = true, again = true, set = true;
+	const struct promote_clock *clock;
+	u32 now, then, wait;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		clock = clocks[i];
+		for (now = clock->mask - 3000; now < clock->mask + 3000;
+		     now += 7) {
+			then = promote_backoff_time(clock, now);
+			set &= (then & clock->mask) != clock->mask;
+			for (wait = 0; wait < 950; wait += 50)
+				alone &= promote_heat(clock, now + wait, then,
+						      0) == PROMOTE_RECENT;
+			again &= promote_heat(clock, now + 1100, then, 0) ==
+				 PROMOTE_HOT;
+		}
+	}
+	check(alone, "back-off: left alone for a second");
+	check(again, "back-off: hot again soon after that");
+	check(set, "back-off: never reads as unset");
+	check(promote_heat(&fine, 50000, promote_backoff_time(&fine, 40000),
+			   0) == PROMOTE_COLD,
+	      "back-off: cold when not accessed for long");
+	check(after(&coarse, 20000, 64000, 0) == PROMOTE_COLD,
+	      "back-off: an old time is not taken for it");
+}
+
+static void test_scarcity(void)
+{
+	struct promote_scarcity none = { }, some, more;
+	u32 start = UINT32_MAX - 500, now, wait;
+	bool doubles = true;
+	int i;
+
+	some = promote_scarcity_failed(none, 0, start);
+	check(!promote_scarce(some, 0, start) && !promote_scarce(some, 9, start),
+	      "scarcity: a failed page says nothing");
+	some = promote_scarcity_failed(none, 4, start);
+	check(promote_scarce(some, 4, start) && promote_scarce(some, 9, start),
+	      "scarcity: this order and above");
+	check(!promote_scarce(some, 3, start) && !promote_scarce(some, 0, start),
+	      "scarcity: not below");
+	check(promote_scarce(some, 4, start + 999) &&
+	      !promote_scarce(some, 4, start + 1000),
+	      "scarcity: for a second, across the wrap");
+	more = promote_scarcity_failed(some, 9, start + 10);
+	check(!promote_scarce(more, 4, start + 1005),
+	      "scarcity: what fails at the same time adds nothing");
+	more = promote_scarcity_failed(some, 2, start + 10);
+	check(promote_scarce(more, 2, start + 1005),
+	      "scarcity: a smaller order does");
+
+	for (some = none, now = start, wait = 1000, i = 0; i < 8; i++) {
+		some = promote_scarcity_failed(some, 4, now);
+		doubles &= promote_scarce(some, 4, now + wait - 1) &&
+			   !promote_scarce(some, 4, now + wait);
+		now += wait;
+		if (wait < 32000)
+			wait *= 2;
+	}
+	check(doubles, "scarcity: doubles up to 32 seconds");
+	check(promote_scarce(promote_scarcity_moved(some, 3), 4, now - 1),
+	      "scarcity: a smaller order that moves says nothing");
+	some = promote_scarcity_moved(some, 4);
+	check(!promote_scarce(some, 4, now - 1), "scarcity: ends with a success");
+	some = promote_scarcity_failed(some, 4, now);
+	check(!promote_scarce(some, 4, now + 1000),
+	      "scarcity: starts again at a second");
+}
+
 static void test_access_time(void)
 {
 	bool set = true, close = true;
@@ -221,6 +296,8 @@ int main(void)
 	test_heat_resolution();
 	test_heat_tick();
 	test_heat_order();
+	test_heat_backoff();
+	test_scarcity();
 	test_access_time();
 	test_room();
 	test_pace();

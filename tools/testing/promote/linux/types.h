@@ -6,7 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef uint8_t u8;
 typedef uint32_t u32;
+typedef int32_t s32;
 typedef int64_t s64;
 typedef uint64_t u64;
 

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of the mover with folios in states that last too short, or are
+ * too rare, to be caught from user space.
+ */
+#include <kunit/test.h>
+#include <linux/file.h>
+#include <linux/memory-tiers.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/numa_balancing.h>
+#include <linux/sched/sysctl.h>
+#include <linux/shmem_fs.h>
+#include <linux/swap.h>
+#include <linux/vmstat.h>
+
+#include "../../internal.h"
+#include "../internal.h"
+#include "../policy.h"
+
+/* A file of one page in a lower tier, and what is restored at the end. */
+struct mover_test {
+	struct file *file;
+	unsigned long pfn;
+	int numa_balancing_mode;
+};
+
+static int lower_node(void)
+{
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		if (!node_is_toptier(nid))
+			return nid;
+	}
+	return NUMA_NO_NODE;
+}
+
+/* The folio with a reference. */
+static struct folio *get_folio(struct mover_test *ctx)
+{
+	return filemap_get_folio(ctx->file->f_mapping, 0);
+}
+
+/* Allocate the folio, and bring it to a node as demotion would. */
+static bool place_folio(struct file *file, int nid)
+{
+	struct folio *folio = shmem_read_folio(file->f_mapping, 0);
+	unsigned int nr_moved = 0;
+	LIST_HEAD(folios);
+
+	if (IS_ERR(folio))
+		return false;
+	lru_add_drain_all();
+	if (!migrate_misplaced_folio_isolate(folio))
+		list_add(&folio->lru, &folios);
+	folio_put(folio);
+	if (!list_empty(&folios))
+		migrate_misplaced_folio_batch(&folios, nid, &nr_moved);
+	return nr_moved;
+}
+
+static void note_access(struct folio *folio)
+{
+	struct promote_clock clock = promote_clock();
+
+	folio_xchg_access_time(folio, promote_access_time(&clock,
+							  promote_now_ms()));
+}
+
+static int mover_test_init(struct kunit *test)
+{
+	struct mover_test *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+	struct folio *folio;
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->numa_balancing_mode = sysctl_numa_balancing_mode;
+	test->priv = ctx;
+	if (lower_node() == NUMA_NO_NODE)
+		kunit_skip(test, "no memory below the top tier");
+
+	sysctl_numa_balancing_mode = NUMA_BALANCING_MEMORY_TIERING;
+	ctx->file = shmem_kernel_file_setup("promote_kunit", PAGE_SIZE,
+					    EMPTY_VMA_FLAGS);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ctx->file);
+	KUNIT_ASSERT_TRUE(test, place_folio(ctx->file, lower_node()));
+	folio = get_folio(ctx);
+	ctx->pfn = folio_pfn(folio);
+	KUNIT_EXPECT_FALSE(test, node_is_toptier(folio_nid(folio)));
+	note_access(folio);
+	folio_put(folio);
+	lru_add_drain_all();
+	return 0;
+}
+
+static void mover_test_exit(struct kunit *test)
+{
+	struct mover_test *ctx = test->priv;
+
+	if (!ctx)
+		return;
+	if (!IS_ERR_OR_NULL(ctx->file))
+		fput(ctx->file);
+	sysctl_numa_balancing_mode = ctx->numa_balancing_mode;
+}
+
+static enum promote_refusal offer(struct mover_test *ctx)
+{
+	enum promote_refusal refusal;
+	struct promote_mover mover;
+
+	promote_mover_start(&mover);
+	if (mover.nid == NUMA_NO_NODE)
+		return mover.refusal;
+	refusal = promote_mover_add(&mover, ctx->pfn);
+	promote_mover_flush(&mover);
+	return refusal;
+}
+
+static bool in_top_tier(struct mover_test *ctx)
+{
+	struct folio *folio = get_folio(ctx);
+	int nid = folio_nid(folio);
+
+	folio_put(folio);
+	return node_is_toptier(nid);
+}
+
+#define EXPECT_STAYS(test, reason)					\
+do {									\
+	KUNIT_EXPECT_EQ(test, offer((test)->priv), reason);		\
+	KUNIT_EXPECT_FALSE(test, in_top_tier((test)->priv));		\
+} while (0)
+
+/* The control: nothing but the state that was tested kept it from moving. */
+#define EXPECT_MOVES(test)						\
+do {									\
+	KUNIT_EXPECT_EQ(test, offer((test)->priv), PROMOTE_ACCEPTED);	\
+	KUNIT_EXPECT_TRUE(test, in_top_tier((test)->priv));		\
+} while (0)
+
+static void mover_moves(struct kunit *test)
+{
+	EXPECT_MOVES(test);
+}
+
+static void mover_refuses_locked(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	folio_lock(folio);
+	folio_put(folio);
+	EXPECT_STAYS(test, PROMOTE_FAIL_LOCKED);
+	folio_unlock(folio);
+	EXPECT_MOVES(test);
+}
+
+static void mover_refuses_referenced(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
+	folio_put(folio);
+	EXPECT_MOVES(test);
+}
+
+static void mover_refuses_isolated(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	KUNIT_ASSERT_TRUE(test, folio_isolate_lru(folio));
+	folio_put(folio);
+	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
+	folio_putback_lru(folio);
+	lru_add_drain_all();
+	EXPECT_MOVES(test);
+}
+
+static void mover_refuses_unevictable(struct kunit *test)
+{
+	struct mover_test *ctx = test->priv;
+	struct folio *folio = get_folio(ctx);
+
+	folio_set_unevictable(folio);
+	folio_put(folio);
+	EXPECT_STAYS(test, PROMOTE_FAIL_OTHER);
+	folio = get_folio(ctx);
+	folio_clear_unevictable(folio);
+	folio_put(folio);
+	EXPECT_MOVES(test);
+}
+
+#ifdef CONFIG_MEMORY_FAILURE
+static void mover_refuses_hwpoisoned(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	SetPageHWPoison(&folio->page);
+	folio_put(folio);
+	EXPECT_STAYS(test, PROMOTE_FAIL_OTHER);
+	ClearPageHWPoison(&folio->page);
+	EXPECT_MOVES(test);
+}
+#endif
+
+/* A page that was freed, or moved between tiers, has no time. */
+static void mover_refuses_without_time(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	folio_xchg_last_cpupid(folio, -1);
+	folio_put(folio);
+	EXPECT_STAYS(test, PROMOTE_FAIL_STALE);
+	folio = get_folio(test->priv);
+	note_access(folio);
+	folio_put(folio);
+	EXPECT_MOVES(test);
+}
+
+static void mover_refuses_truncated(struct kunit *test)
+{
+	struct mover_test *ctx = test->priv;
+
+	shmem_truncate_range(file_inode(ctx->file), 0, -1);
+	KUNIT_EXPECT_EQ(test, offer(ctx), PROMOTE_FAIL_STALE);
+}
+
+/* The page exists, but the mapping is gone: somebody holds it. */
+static void mover_refuses_truncated_and_held(struct kunit *test)
+{
+	struct mover_test *ctx = test->priv;
+	struct folio *folio = get_folio(ctx);
+
+	shmem_truncate_range(file_inode(ctx->file), 0, -1);
+	KUNIT_EXPECT_EQ(test, offer(ctx), PROMOTE_FAIL_STALE);
+	folio_put(folio);
+}
+
+/* Any PFN may be on a list, whatever has become of it. */
+static void mover_takes_no_harm(struct kunit *test)
+{
+	struct promote_mover mover;
+	unsigned long pfn;
+
+	promote_mover_start(&mover);
+	KUNIT_ASSERT_NE(test, mover.nid, NUMA_NO_NODE);
+	for (pfn = 0; pfn < 4096; pfn++)
+		KUNIT_EXPECT_NE(test, promote_mover_add(&mover, pfn),
+				PROMOTE_ACCEPTED);
+	KUNIT_EXPECT_EQ(test, promote_mover_add(&mover, ULONG_MAX >> PAGE_SHIFT),
+			PROMOTE_FAIL_STALE);
+	promote_mover_flush(&mover);
+}
+
+/* What was refused reads as just accessed, so that it is not recorded. */
+static void mover_backs_off(struct kunit *test)
+{
+	struct promote_clock clock = promote_clock();
+	struct folio *folio = get_folio(test->priv);
+	u32 last, now;
+
+	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
+	last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	now = promote_now_ms();
+	KUNIT_EXPECT_EQ(test, promote_heat(&clock, now + 500, last, 0),
+			PROMOTE_RECENT);
+	KUNIT_EXPECT_EQ(test, promote_heat(&clock, now + 1100, last, 0),
+			PROMOTE_HOT);
+	folio_put(folio);
+}
+
+static struct kunit_case mover_test_cases[] = {
+	KUNIT_CASE(mover_moves),
+	KUNIT_CASE(mover_refuses_locked),
+	KUNIT_CASE(mover_refuses_referenced),
+	KUNIT_CASE(mover_refuses_isolated),
+	KUNIT_CASE(mover_refuses_unevictable),
+#ifdef CONFIG_MEMORY_FAILURE
+	KUNIT_CASE(mover_refuses_hwpoisoned),
+#endif
+	KUNIT_CASE(mover_refuses_without_time),
+	KUNIT_CASE(mover_refuses_truncated),
+	KUNIT_CASE(mover_refuses_truncated_and_held),
+	KUNIT_CASE(mover_takes_no_harm),
+	KUNIT_CASE(mover_backs_off),
+	{}
+};
+
+static struct kunit_suite mover_test_suite = {
+	.name = "promote_mover",
+	.init = mover_test_init,
+	.exit = mover_test_exit,
+	.test_cases = mover_test_cases,
+};
+
+kunit_test_suite(mover_test_suite);

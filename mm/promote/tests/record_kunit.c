@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of who records: contexts that a test in user space cannot create,
+ * and a task that takes no work any more.
+ */
+#include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/task_work.h>
+
+#include "../internal.h"
+
+static struct task_struct *reader(struct kunit *test)
+{
+	struct task_struct *tsk = kunit_kzalloc(test, sizeof(*tsk), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, tsk);
+	tsk->prio = DEFAULT_PRIO;
+	return tsk;
+}
+
+static void record_only_for_readers(struct kunit *test)
+{
+	static const unsigned int flags[] = {
+		PF_EXITING, PF_MEMALLOC, PF_KTHREAD,
+	};
+	struct task_struct *tsk = reader(test);
+	int i;
+
+	KUNIT_EXPECT_TRUE(test, promote_task_may_record(tsk));
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		tsk->flags = flags[i];
+		KUNIT_EXPECT_FALSE(test, promote_task_may_record(tsk));
+	}
+	/* They run task_work like any other task. */
+	tsk->flags = PF_IO_WORKER | PF_USER_WORKER;
+	KUNIT_EXPECT_TRUE(test, promote_task_may_record(tsk));
+}
+
+static void record_not_for_real_time(struct kunit *test)
+{
+	struct task_struct *tsk = reader(test);
+
+	tsk->prio = MAX_RT_PRIO - 1;
+	KUNIT_EXPECT_FALSE(test, promote_task_may_record(tsk));
+}
+
+struct record_from_irq {
+	struct irq_work work;
+	struct task_struct *tsk;
+	bool may_record;
+};
+
+static void record_irq_work(struct irq_work *work)
+{
+	struct record_from_irq *irq = container_of(work, struct record_from_irq,
+						   work);
+
+	irq->may_record = promote_task_may_record(irq->tsk);
+}
+
+static void record_not_in_interrupts(struct kunit *test)
+{
+	struct record_from_irq irq = {
+		.work = IRQ_WORK_INIT_HARD(record_irq_work),
+		.tsk = reader(test),
+		.may_record = true,
+	};
+
+	irq_work_queue(&irq.work);
+	irq_work_sync(&irq.work);
+	KUNIT_EXPECT_FALSE(test, irq.may_record);
+}
+
+static int record_wait(void *unused)
+{
+	while (!kthread_should_stop())
+		msleep(1);
+	return 0;
+}
+
+/* A failed task_work_add() must leave the work ready to be queued. */
+static void record_survives_refused_work(struct kunit *test)
+{
+	struct task_struct *tsk = kthread_run(record_wait, NULL, "promote_test");
+	struct callback_head work;
+	int tries;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tsk);
+	get_task_struct(tsk);
+	kthread_stop(tsk);
+	for (tries = 0; !READ_ONCE(tsk->exit_state) && tries < 1000; tries++)
+		msleep(1);
+
+	init_task_work(&work, NULL);
+	KUNIT_EXPECT_EQ(test, task_work_add(tsk, &work, TWA_NONE), -ESRCH);
+	KUNIT_EXPECT_PTR_EQ(test, tsk->promo_work.next, &tsk->promo_work);
+	promote_queue_work(tsk);
+	KUNIT_EXPECT_PTR_EQ(test, tsk->promo_work.next, &tsk->promo_work);
+	put_task_struct(tsk);
+}
+
+static struct kunit_case record_test_cases[] = {
+	KUNIT_CASE(record_only_for_readers),
+	KUNIT_CASE(record_not_for_real_time),
+	KUNIT_CASE(record_not_in_interrupts),
+	KUNIT_CASE(record_survives_refused_work),
+	{}
+};
+
+static struct kunit_suite record_test_suite = {
+	.name = "promote_record",
+	.test_cases = record_test_cases,
+};
+
+kunit_test_suite(record_test_suite);
