@@ -19,7 +19,9 @@
 #endif
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
+#define KPF_ACTIVE 6
 #define KPF_COMPOUND_TAIL 16
+#define KPF_PRIVATE 35
 #define PAGEMAP_PRESENT 0x8000000000000000ULL
 #define PAGEMAP_PFN 0x7fffffffffffffULL
 #define CHUNK (1024UL * 1024)
@@ -374,41 +376,75 @@ static unsigned long long sum_of(unsigned long long sum, const void *data, size_
 	return sum;
 }
 
-int promote_file_create(struct promote_file *file, size_t size)
+/* Write the content that a file of this size has, in pieces of this size. */
+int promote_file_write(struct promote_file *file, size_t chunk)
 {
-	const char *dir = getenv("TMPDIR");
-	unsigned long long word = 0x9e3779b97f4a7c15ULL ^ size;
+	unsigned long long word = 0x9e3779b97f4a7c15ULL ^ file->size;
 	unsigned long long *data;
-	size_t done, chunk, i;
+	size_t done, len, i;
 	int err = 0;
 
-	file->size = size;
-	file->nr = size / page_size();
-	file->sum = 0;
-	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
-		 dir ? dir : ".", (int)getpid());
-	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (file->fd < 0)
-		return -errno;
-	data = malloc(CHUNK);
+	data = malloc(chunk);
 	if (!data)
 		return -ENOMEM;
-	for (done = 0; done < size; done += chunk) {
-		chunk = size - done < CHUNK ? size - done : CHUNK;
-		for (i = 0; i < chunk / sizeof(word); i++) {
+	file->sum = 0;
+	for (done = 0; done < file->size && !err; done += len) {
+		len = file->size - done < chunk ? file->size - done : chunk;
+		for (i = 0; i < len / sizeof(word); i++) {
 			word ^= word << 13;
 			word ^= word >> 7;
 			word ^= word << 17;
 			data[i] = word;
 		}
-		file->sum = sum_of(file->sum, data, chunk);
-		if (write(file->fd, data, chunk) != (ssize_t)chunk) {
-			err = errno ? -errno : -EIO;
-			break;
-		}
+		file->sum = sum_of(file->sum, data, len);
+		errno = EIO;
+		if (pwrite(file->fd, data, len, done) != (ssize_t)len)
+			err = -errno;
 	}
 	free(data);
 	return err;
+}
+
+static void set_size(struct promote_file *file, size_t size)
+{
+	file->size = size;
+	file->nr = size / page_size();
+}
+
+/* A file without content, which promote_file_write() writes. */
+int promote_file_new(struct promote_file *file, size_t size)
+{
+	const char *dir = getenv("TMPDIR");
+
+	set_size(file, size);
+	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
+		 dir ? dir : ".", (int)getpid());
+	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	return file->fd < 0 ? -errno : 0;
+}
+
+int promote_file_create(struct promote_file *file, size_t size)
+{
+	int err = promote_file_new(file, size);
+
+	return err ? err : promote_file_write(file, CHUNK);
+}
+
+/* The head of a file, or a block device, that is there: whole pages. */
+int promote_file_open(struct promote_file *file, const char *path, size_t size)
+{
+	off_t end;
+
+	file->keep = true;
+	snprintf(file->path, sizeof(file->path), "%s", path);
+	file->fd = open(path, O_RDONLY);
+	if (file->fd < 0)
+		return -errno;
+	end = lseek(file->fd, 0, SEEK_END);
+	if (end < page_size())
+		return -ENODATA;
+	set_size(file, size < (size_t)end ? size : (size_t)end & -page_size());
+	return promote_file_learn(file);
 }
 
 void promote_file_remove(struct promote_file *file)
@@ -416,7 +452,7 @@ void promote_file_remove(struct promote_file *file)
 	if (file->fd > 0)
 		close(file->fd);
 	file->fd = -1;
-	if (file->path[0])
+	if (file->path[0] && !file->keep)
 		unlink(file->path);
 }
 
@@ -447,7 +483,8 @@ int promote_file_drop(struct promote_file *file)
 	int tries;
 
 	for (tries = 0; tries < 10; tries++) {
-		if (fsync(file->fd))
+		/* A read-only file system may know no fsync(). */
+		if (fsync(file->fd) && errno != EINVAL)
 			return -errno;
 		posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
 		if (!promote_file_resident(file))
@@ -467,6 +504,7 @@ static int place(void *data)
 {
 	struct place_arg *arg = data;
 	size_t chunk = arg->large ? CHUNK : (size_t)page_size();
+	size_t done = 0;
 	ssize_t len;
 	char *buf;
 	int fd;
@@ -479,9 +517,9 @@ static int place(void *data)
 		return 2;
 	posix_fadvise(fd, 0, 0, arg->large ? POSIX_FADV_SEQUENTIAL :
 					     POSIX_FADV_RANDOM);
-	while ((len = read(fd, buf, chunk)) > 0)
-		;
-	return len ? 3 : 0;
+	while (done < arg->file->size && (len = read(fd, buf, chunk)) > 0)
+		done += len;
+	return done < arg->file->size ? 3 : 0;
 }
 
 /*
@@ -526,7 +564,8 @@ static int read_file(struct promote_file *file, unsigned long long *sum)
 	if (!buf)
 		return -ENOMEM;
 	while (done < file->size) {
-		len = pread(file->fd, buf, CHUNK, done);
+		len = file->size - done < CHUNK ? file->size - done : CHUNK;
+		len = pread(file->fd, buf, len, done);
 		if (len <= 0)
 			break;
 		if (sum)
@@ -552,6 +591,13 @@ int promote_file_check(struct promote_file *file)
 	if (err)
 		return err;
 	return sum == file->sum ? 0 : -EBADMSG;
+}
+
+/* Take the content that the file has now for the right one. */
+int promote_file_learn(struct promote_file *file)
+{
+	file->sum = 0;
+	return read_file(file, &file->sum);
 }
 
 /*
@@ -593,19 +639,19 @@ int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES])
 	return 0;
 }
 
-/* How many of the mapped pages lie inside a large folio. */
-static long count_tails(void *start, size_t nr)
+/* The flags of the mapped pages, from /proc/kpageflags. */
+static int count_flags(void *start, size_t nr, struct promote_where *where)
 {
 	unsigned long long entry, flags;
-	long tails = 0, size = page_size();
 	int pagemap, kpageflags;
+	long size = page_size();
 	size_t i;
 	off_t at;
 
 	pagemap = open("/proc/self/pagemap", O_RDONLY);
 	kpageflags = open("/proc/kpageflags", O_RDONLY);
 	if (pagemap < 0 || kpageflags < 0)
-		return -1;
+		return -errno;
 	for (i = 0; i < nr; i++) {
 		at = ((unsigned long)start / size + i) * sizeof(entry);
 		if (pread(pagemap, &entry, sizeof(entry), at) != sizeof(entry))
@@ -616,11 +662,13 @@ static long count_tails(void *start, size_t nr)
 		if (pread(kpageflags, &flags, sizeof(flags), at) !=
 		    sizeof(flags))
 			break;
-		tails += (flags >> KPF_COMPOUND_TAIL) & 1;
+		where->active += (flags >> KPF_ACTIVE) & 1;
+		where->tails += (flags >> KPF_COMPOUND_TAIL) & 1;
+		where->private += (flags >> KPF_PRIVATE) & 1;
 	}
 	close(pagemap);
 	close(kpageflags);
-	return tails;
+	return i < nr ? -EIO : 0;
 }
 
 static int where_mapped(struct promote_file *file, char *map,
@@ -645,8 +693,7 @@ static int where_mapped(struct promote_file *file, char *map,
 			return -errno;
 		err = promote_page_nodes(map + i * size, run, where->on_node);
 	}
-	where->tails = count_tails(map, nr);
-	return err;
+	return err ? err : count_flags(map, nr, where);
 }
 
 /*

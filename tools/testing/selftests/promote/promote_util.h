@@ -108,21 +108,26 @@ struct promote_file {
 	long nr;		/* of pages */
 	unsigned long long sum;
 	int fd;
+	bool keep;		/* not ours to remove */
 };
 
-/* Where the pages of a file are; tails counts those inside large folios. */
+/* Where the pages of a file are, and what the kernel has flagged them as. */
 struct promote_where {
 	long on_node[PROMOTE_MAX_NODES];
 	long absent;
-	long unknown;
-	long tails;
+	long tails;		/* inside large folios */
+	long active;		/* hot for the classic LRU */
+	long private;		/* with data of the file system's own */
 };
 
 /* Put what CPUs keep in batches on the LRU lists. */
 void promote_flush_lru(void);
 
 size_t promote_test_bytes(void);
+int promote_file_new(struct promote_file *file, size_t size);
 int promote_file_create(struct promote_file *file, size_t size);
+int promote_file_open(struct promote_file *file, const char *path, size_t size);
+int promote_file_write(struct promote_file *file, size_t chunk);
 void promote_file_remove(struct promote_file *file);
 int promote_file_drop(struct promote_file *file);
 long promote_file_resident(struct promote_file *file);
@@ -131,6 +136,7 @@ int promote_file_make(struct promote_file *file, size_t size, int node,
 		      bool large);
 int promote_file_read(struct promote_file *file);
 int promote_file_check(struct promote_file *file);
+int promote_file_learn(struct promote_file *file);
 int promote_file_passes(struct promote_file *file, int passes);
 int promote_file_where(struct promote_file *file, struct promote_where *where);
 bool promote_file_is_on(struct promote_file *file, int node);
