@@ -26,15 +26,17 @@
 
 #include "promote_test.h"
 
-/* The size of a huge page at least; not more, debug kernels are slow. */
-#define FILE_BYTES (2UL << 20)
+/* Small: debug kernels are slow, and there are many file systems. */
+#define FILE_BYTES (512UL * 1024)
+/* Readahead starts with small folios: to have large ones takes more. */
+#define LARGE_FILE_BYTES (4UL << 20)
 /* Passes after which any LRU takes a file for hot. */
 #define HOT_PASSES 10
 /* Passes in which any file is promoted, also if it was refused just before. */
 #define MOST_PASSES 200
 /* What is written at a time: leaves order-0 folios, or large ones. */
 #define SMALL 4096
-#define LARGE (1024UL * 1024)
+#define LARGE (256 * 1024)
 #define DROP_CACHES "/proc/sys/vm/drop_caches"
 #define PMD_SIZE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 /* Writeback would clean the pages under the test. */
@@ -78,13 +80,10 @@ static int write_on_node(struct promote_file *file, int node, size_t chunk)
 	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
 }
 
-/*
- * The file to read, its pages on the node. Readahead starts with small folios:
- * what shall have large ones has to be larger.
- */
+/* The file to read, its pages on the node. */
 static int make_file(struct promote_file *file, int node, bool large)
 {
-	size_t size = large ? 2 * FILE_BYTES : FILE_BYTES;
+	size_t size = large ? LARGE_FILE_BYTES : FILE_BYTES;
 	const char *path = getenv("PROMOTE_TEST_FILE");
 	int err;
 
@@ -459,8 +458,8 @@ TEST_F_TIMEOUT(never, block_device, PROMOTE_TIMEOUT)
 	EXPECT_MEMORY_MOVES();
 }
 
-/* A directory of some 100 KiB, which is metadata in the page cache of some. */
-#define NR_ENTRIES 400
+/* A directory of some 50 KiB, which is metadata in the page cache of some. */
+#define NR_ENTRIES 200
 #define NAME_LENGTH 200
 
 struct directory {
