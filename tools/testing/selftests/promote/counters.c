@@ -117,23 +117,6 @@ TEST_F_TIMEOUT(counters, each_folio_once, PROMOTE_TIMEOUT)
 		  promote_since(&self->t.before, PROMOTE_QUEUED));
 }
 
-/* memory.stat lags behind: its counts are folded in every two seconds. */
-static bool cgroup_agrees(const char *stat, const char *name, long base,
-			  long want)
-{
-	long got;
-	int tries;
-
-	for (tries = 0; tries < 60; tries++) {
-		got = promote_stat(stat, name) - base;
-		if (got == want)
-			return true;
-		usleep(200000);
-	}
-	printf("# %s: %s is %ld, not %ld\n", stat, name, got, want);
-	return false;
-}
-
 TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 {
 	long root[ARRAY_SIZE(shared)], since;
@@ -147,12 +130,11 @@ TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 	PROMOTE_IN_CGROUP();
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
 		since = promote_since(&self->t.before, shared[i]);
-		EXPECT_TRUE(cgroup_agrees(CGROUP_ROOT_STAT,
-					  promote_counter_name(shared[i]),
-					  root[i], since));
-		EXPECT_TRUE(cgroup_agrees(self->stat,
-					  promote_counter_name(shared[i]),
-					  0, since));
+		EXPECT_TRUE(promote_stat_becomes(CGROUP_ROOT_STAT,
+				promote_counter_name(shared[i]),
+				root[i] + since));
+		EXPECT_TRUE(promote_stat_becomes(self->stat,
+				promote_counter_name(shared[i]), since));
 	}
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What page cache promotion must refuse: accesses too close together or too far
- * apart, readers and owners that are confined to other nodes, and pages that
- * are somebody else's business (mapped, anonymous, dirty, dropped behind). Each
- * refusal is followed by a control that does move the same file.
+ * apart, and pages that are somebody else's business (mapped, anonymous, dirty,
+ * dropped behind). Each refusal is followed by a control that does move the same
+ * file. Who may not put pages where is the matter of placement.c.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -21,9 +20,6 @@
 
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x00000080
-#endif
-#ifndef MPOL_PREFERRED_MANY
-#define MPOL_PREFERRED_MANY 5
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -126,128 +122,6 @@ TEST_F_TIMEOUT(refusal, reads_beyond_the_threshold_are_cold, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-struct reader {
-	struct promote_file *file;
-	const char *cgroup;
-	int policy;
-	int node;
-};
-
-static int confined_reader(void *arg)
-{
-	struct reader *reader = arg;
-
-	if (reader->cgroup && promote_cgroup_enter(reader->cgroup))
-		return 1;
-	if (reader->policy && promote_policy(reader->policy, reader->node))
-		return 2;
-	return promote_file_passes(reader->file, PROMOTE_PASSES) ? 3 : 0;
-}
-
-/* A cgroup whose cpuset has the lower node only. */
-static bool lower_cpuset(char *path, size_t size, int node)
-{
-	char text[16];
-
-	if (!promote_cgroup("lower", path, size))
-		return false;
-	snprintf(text, sizeof(text), "%d", node);
-	return !promote_cgroup_set(path, "cpuset.mems", text);
-}
-
-TEST_F_TIMEOUT(refusal, reader_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
-{
-	struct reader reader = { .file = &self->t.file, .cgroup = self->t.cgroup };
-
-	if (!lower_cpuset(self->t.cgroup, sizeof(self->t.cgroup), self->t.lower))
-		SKIP(return, "no cpuset and memory controllers");
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
-	EXPECT_EQ(0, SINCE(SUCCESS));
-	EXPECT_LT(0, SINCE(FAIL_CPUSET) + SINCE(FAIL_NODE));
-	EXPECT_MOVES_NOW();
-}
-
-/* The file belongs to a cgroup that may not use the top node. */
-static int owner(void *arg)
-{
-	struct reader *reader = arg;
-
-	if (promote_cgroup_enter(reader->cgroup))
-		return 1;
-	return promote_file_place(reader->file, reader->node, false) ? 2 : 0;
-}
-
-TEST_F_TIMEOUT(refusal, owner_in_a_cpuset_without_the_top_node, PROMOTE_TIMEOUT)
-{
-	struct reader reader = {
-		.file = &self->t.file,
-		.cgroup = self->t.cgroup,
-		.node = self->t.lower,
-	};
-	struct promote_where where;
-
-	if (!lower_cpuset(self->t.cgroup, sizeof(self->t.cgroup), self->t.lower))
-		SKIP(return, "no cpuset and memory controllers");
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_in_child(owner, &reader));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
-	EXPECT_EQ(0, SINCE(SUCCESS));
-	ASSERT_EQ(0, promote_file_where(&self->t.file, &where));
-	EXPECT_EQ(0, where.on_node[self->t.top]);
-	EXPECT_LT(0, SINCE(FAIL_CPUSET) + SINCE(FAIL_NODE));
-
-	/* Read in again by this task, it is the root cgroup's. */
-	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
-	EXPECT_MOVES_NOW();
-}
-
-TEST_F_TIMEOUT(refusal, reader_bound_to_the_lower_node, PROMOTE_TIMEOUT)
-{
-	struct reader reader = {
-		.file = &self->t.file,
-		.policy = MPOL_BIND,
-		.node = self->t.lower,
-	};
-
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
-	EXPECT_EQ(0, SINCE(SUCCESS));
-	EXPECT_LT(0, SINCE(FAIL_POLICY) + SINCE(FAIL_NODE));
-
-	reader.policy = MPOL_PREFERRED_MANY;
-	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
-	EXPECT_EQ(0, SINCE(SUCCESS));
-	EXPECT_MOVES_NOW();
-}
-
-/* A policy that does not exclude the top node does not stop promotion. */
-TEST_F_TIMEOUT(refusal, not_for_a_reader_bound_to_the_top_node, PROMOTE_TIMEOUT)
-{
-	struct reader reader = {
-		.file = &self->t.file,
-		.policy = MPOL_BIND,
-		.node = self->t.top,
-	};
-
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_in_child(confined_reader, &reader));
-	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
-}
-
 /* A file in a tmpfs of its own, its pages on a node. */
 static int tmpfs_file(struct promote_file *file, const char *dir,
 		      const char *options, int node)
@@ -292,39 +166,6 @@ TEST_F_TIMEOUT(refusal, tmpfs_with_a_policy, PROMOTE_TIMEOUT)
 	tmpfs_end(&self->t.file, dir);
 }
 
-/* A child that does something, says so, and waits to be killed. */
-static pid_t background(int (*function)(void *arg), void *arg)
-{
-	int ready[2];
-	char byte;
-	pid_t pid;
-
-	if (pipe(ready))
-		return -1;
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		if (function(arg))
-			_exit(1);
-		if (write(ready[1], "", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	close(ready[1]);
-	if (pid > 0 && read(ready[0], &byte, 1) != 1) {
-		waitpid(pid, NULL, 0);
-		pid = -1;
-	}
-	close(ready[0]);
-	return pid;
-}
-
-static void end_background(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static int map_file(void *arg)
 {
 	struct promote_file *file = arg;
@@ -344,13 +185,13 @@ TEST_F_TIMEOUT(refusal, mapped_file, PROMOTE_TIMEOUT)
 				       self->t.lower, false));
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	mapper = background(map_file, &self->t.file);
+	mapper = promote_background(map_file, &self->t.file);
 	ASSERT_LT(0, mapper);
 	promote_count(&self->t.before);
 	EXPECT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
 	EXPECT_NOTHING_MOVED();
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.lower));
-	end_background(mapper);
+	promote_end_background(mapper);
 	EXPECT_MOVES_NOW();
 }
 
@@ -398,7 +239,7 @@ TEST_F_TIMEOUT(refusal, anonymous_memory, PROMOTE_TIMEOUT)
 	/* Small pages: the order must not be the reason. */
 	madvise(anon.start, anon.size, MADV_NOHUGEPAGE);
 	on_lower = promote_node_stat(self->t.lower, "nr_anon_pages");
-	pid = background(touch_anon, &anon);
+	pid = promote_background(touch_anon, &anon);
 	ASSERT_LT(0, pid);
 	on_lower = promote_node_stat(self->t.lower, "nr_anon_pages") - on_lower;
 	EXPECT_LE((long)(anon.size / self->t.page), on_lower);
@@ -409,23 +250,29 @@ TEST_F_TIMEOUT(refusal, anonymous_memory, PROMOTE_TIMEOUT)
 		usleep(PROMOTE_GAP_US);
 	}
 	EXPECT_NOTHING_DONE();
-	end_background(pid);
+	promote_end_background(pid);
 }
+
+/* Who reads or writes the file, and where that puts new pages. */
+struct actor {
+	struct promote_file *file;
+	int node;
+};
 
 /* Writeback would clean the pages under the test. */
 #define WRITEBACK "/proc/sys/vm/dirty_writeback_centisecs"
 
 static int dirty_file(void *arg)
 {
-	struct reader *reader = arg;
+	struct actor *actor = arg;
 	char page[1 << 16];
 	size_t done;
 
-	if (promote_policy(MPOL_BIND, reader->node))
+	if (promote_policy(MPOL_BIND, actor->node))
 		return 1;
 	memset(page, 'd', sizeof(page));
-	for (done = 0; done < reader->file->size; done += sizeof(page)) {
-		if (pwrite(reader->file->fd, page, sizeof(page), done) < 0)
+	for (done = 0; done < actor->file->size; done += sizeof(page)) {
+		if (pwrite(actor->file->fd, page, sizeof(page), done) < 0)
 			return 2;
 	}
 	return 0;
@@ -433,13 +280,13 @@ static int dirty_file(void *arg)
 
 TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
 {
-	struct reader reader = { .file = &self->t.file, .node = self->t.lower };
+	struct actor actor = { .file = &self->t.file, .node = self->t.lower };
 
 	ASSERT_EQ(0, promote_set(&self->t.saved, WRITEBACK, "0"));
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
 				       self->t.lower, false));
 	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_in_child(dirty_file, &reader));
+	ASSERT_EQ(0, promote_in_child(dirty_file, &actor));
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
@@ -449,40 +296,13 @@ TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-/*
- * Take what is free on a node, down to the watermark to which kswapd reclaims,
- * so that nothing is reclaimed: only the margin above it is gone.
- */
-static int fill_node(void *arg)
-{
-	struct reader *reader = arg;
-	size_t page = sysconf(_SC_PAGESIZE), size;
-	long headroom;
-	void *map;
-
-	if (promote_policy(MPOL_BIND, reader->node))
-		return 1;
-	while ((headroom = promote_node_headroom(reader->node)) > 64) {
-		size = (headroom / 2) * page;
-		map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (map == MAP_FAILED)
-			return 2;
-		madvise(map, size, MADV_NOHUGEPAGE);
-		if (madvise(map, size, MADV_POPULATE_WRITE))
-			return 3;
-	}
-	return headroom < 0;
-}
-
 TEST_F(refusal, full_top_node)
 {
-	struct reader filler = { .node = self->t.top };
 	pid_t pid;
 
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
 				       self->t.lower, false));
-	pid = background(fill_node, &filler);
+	pid = promote_background(promote_fill_node, &self->t.top);
 	ASSERT_LT(0, pid);
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
@@ -490,7 +310,7 @@ TEST_F(refusal, full_top_node)
 	EXPECT_NOTHING_MOVED();
 	EXPECT_LT(0, SINCE(FAIL_BUDGET));
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.lower));
-	end_background(pid);
+	promote_end_background(pid);
 	EXPECT_MOVES_NOW();
 }
 
@@ -511,14 +331,14 @@ static int read_dontcache(struct promote_file *file, int flags)
 
 static int dontcache_passes(void *arg)
 {
-	struct reader *reader = arg;
+	struct actor *actor = arg;
 	int i, err = 0;
 
 	/* Allocate there, without being confined to it. */
-	if (promote_policy(MPOL_PREFERRED, reader->node))
+	if (promote_policy(MPOL_PREFERRED, actor->node))
 		return 1;
 	for (i = 0; i < PROMOTE_PASSES && !err; i++) {
-		err = read_dontcache(reader->file, RWF_DONTCACHE);
+		err = read_dontcache(actor->file, RWF_DONTCACHE);
 		usleep(PROMOTE_GAP_US);
 	}
 	return err == -EOPNOTSUPP ? 4 : err ? 2 : 0;
@@ -526,7 +346,7 @@ static int dontcache_passes(void *arg)
 
 TEST_F_TIMEOUT(refusal, dontcache_reads, PROMOTE_TIMEOUT)
 {
-	struct reader reader = { .file = &self->t.file, .node = self->t.lower };
+	struct actor actor = { .file = &self->t.file, .node = self->t.lower };
 	int err;
 
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
@@ -535,7 +355,7 @@ TEST_F_TIMEOUT(refusal, dontcache_reads, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_file_drop(&self->t.file));
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	promote_count(&self->t.before);
-	err = promote_in_child(dontcache_passes, &reader);
+	err = promote_in_child(dontcache_passes, &actor);
 	if (err == 4)
 		SKIP(return, "no RWF_DONTCACHE on this file system");
 	ASSERT_EQ(0, err);

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,9 @@
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
@@ -196,6 +201,38 @@ int promote_lower_node(void)
 	return -1;
 }
 
+int promote_other_top_node(void)
+{
+	char nodes[256];
+	int node, top = promote_top_node();
+
+	if (promote_read("/sys/devices/system/node/has_cpu", nodes,
+			 sizeof(nodes)) <= 0)
+		return -1;
+	for (node = 0; node < PROMOTE_MAX_NODES; node++) {
+		if (node != top && in_list(nodes, node) &&
+		    tier_of(node) == tier_of(top))
+			return node;
+	}
+	return -1;
+}
+
+int promote_run_on_node(int node)
+{
+	char path[128];
+	cpu_set_t cpus;
+	int cpu;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist",
+		 node);
+	cpu = first_of_list(path);
+	if (cpu < 0)
+		return -ENOENT;
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	return sched_setaffinity(0, sizeof(cpus), &cpus) ? -errno : 0;
+}
+
 const char *promote_no_feature(void)
 {
 	if (geteuid())
@@ -250,6 +287,21 @@ long promote_stat(const char *path, const char *name)
 	}
 	fclose(file);
 	return value;
+}
+
+bool promote_stat_becomes(const char *path, const char *name, long want)
+{
+	long got;
+	int tries;
+
+	for (tries = 0; tries < 60; tries++) {
+		got = promote_stat(path, name);
+		if (got == want)
+			return true;
+		usleep(200000);
+	}
+	printf("# %s: %s is %ld, not %ld\n", path, name, got, want);
+	return false;
 }
 
 /* Fold the per-CPU parts into the global counters. */
@@ -741,14 +793,17 @@ bool promote_file_is_on(struct promote_file *file, int node)
 	return false;
 }
 
-int promote_policy(int mode, int node)
+int promote_policy_mask(int mode, unsigned long mask)
 {
-	unsigned long mask = node < 0 ? 0 : 1UL << node;
-
-	if (syscall(SYS_set_mempolicy, mode, node < 0 ? NULL : &mask,
-		    node < 0 ? 0 : PROMOTE_MAX_NODES))
+	if (syscall(SYS_set_mempolicy, mode, mask ? &mask : NULL,
+		    mask ? PROMOTE_MAX_NODES : 0))
 		return -errno;
 	return 0;
+}
+
+int promote_policy(int mode, int node)
+{
+	return promote_policy_mask(mode, node < 0 ? 0 : 1UL << node);
 }
 
 int promote_in_child(int (*function)(void *arg), void *arg)
@@ -763,6 +818,64 @@ int promote_in_child(int (*function)(void *arg), void *arg)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid)
 		return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+pid_t promote_background(int (*function)(void *arg), void *arg)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(ready))
+		return -1;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (function(arg))
+			_exit(1);
+		if (write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (pid > 0 && read(ready[0], &byte, 1) != 1) {
+		waitpid(pid, NULL, 0);
+		pid = -1;
+	}
+	close(ready[0]);
+	return pid;
+}
+
+void promote_end_background(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * Take what is free on a node, down to the watermark to which kswapd reclaims,
+ * so that nothing is reclaimed: only the margin above it is gone.
+ */
+int promote_fill_node(void *arg)
+{
+	int node = *(int *)arg;
+	long headroom;
+	size_t size;
+	void *map;
+
+	if (promote_policy(MPOL_BIND, node))
+		return 1;
+	while ((headroom = promote_node_headroom(node)) > 64) {
+		size = (headroom / 2) * page_size();
+		map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (map == MAP_FAILED)
+			return 2;
+		madvise(map, size, MADV_NOHUGEPAGE);
+		if (madvise(map, size, MADV_POPULATE_WRITE))
+			return 3;
+	}
+	return headroom < 0;
 }
 
 const char *promote_cgroup(const char *name, char *path, size_t size)

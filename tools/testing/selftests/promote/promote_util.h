@@ -51,6 +51,10 @@ void promote_restore(struct promote_saved *saved);
 /* Nodes: the first of the top tier, the first below it or -1. */
 int promote_top_node(void);
 int promote_lower_node(void);
+/* Another node of the top tier that has CPUs and memory, or -1. */
+int promote_other_top_node(void);
+/* Stay on the first CPU of a node. */
+int promote_run_on_node(int node);
 
 /* Why a test cannot run here, or NULL. */
 const char *promote_no_feature(void);
@@ -90,6 +94,8 @@ struct promote_counts {
 
 const char *promote_counter_name(enum promote_counter counter);
 long promote_stat(const char *path, const char *name);
+/* Counters of a cgroup lag behind: wait until this one has the value. */
+bool promote_stat_becomes(const char *path, const char *name, long want);
 long promote_vmstat(const char *name);
 long promote_node_stat(int node, const char *name);
 long promote_node_headroom(int node);
@@ -143,10 +149,17 @@ bool promote_file_is_on(struct promote_file *file, int node);
 
 /* NUMA policy of the calling task: MPOL_* mode on one node. */
 int promote_policy(int mode, int node);
+/* The same on a set of nodes, one bit each; 0 for none. */
+int promote_policy_mask(int mode, unsigned long mask);
 int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES]);
 
 /* Run a function in a child; its return value, or -1 if the child died. */
 int promote_in_child(int (*function)(void *arg), void *arg);
+/* A child that runs a function that returns 0, and waits to be killed. */
+pid_t promote_background(int (*function)(void *arg), void *arg);
+void promote_end_background(pid_t pid);
+/* For promote_background(): leave no headroom on the node that arg points to. */
+int promote_fill_node(void *arg);
 
 /* Cgroups (v2); NULL when the controllers are not there. */
 const char *promote_cgroup(const char *name, char *path, size_t size);
