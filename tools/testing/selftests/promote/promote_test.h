@@ -92,15 +92,29 @@ do {									\
 } while (0)
 
 /*
- * The control: with all settings right the same file is promoted. What was
- * refused before is left alone for a second.
+ * What was refused before is left alone for a second, and so is what a batch of
+ * another CPU holds when its turn comes: flush those, and try more than once.
  */
+static inline bool promote_test_moves(struct promote_test *t)
+{
+	int tries;
+
+	for (tries = 0; tries < 3; tries++) {
+		usleep(PROMOTE_BACKOFF_US);
+		promote_flush_lru();
+		if (promote_file_passes(&t->file, PROMOTE_PASSES))
+			return false;
+		if (promote_file_is_on(&t->file, t->top))
+			return true;
+	}
+	return false;
+}
+
+/* The control: with all settings right the same file is promoted. */
 #define EXPECT_MOVES_NOW()						\
 do {									\
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));		\
-	usleep(PROMOTE_BACKOFF_US);					\
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES)); \
-	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));	\
+	EXPECT_TRUE(promote_test_moves(&self->t));			\
 } while (0)
 
 #endif /* __PROMOTE_TEST_H */
