@@ -213,12 +213,16 @@ static long charged(const char *group, int node)
 	return pages;
 }
 
-/* The counters lag behind by two seconds or so. */
+/*
+ * The counters lag behind by two seconds or so, and what a CPU has in a batch
+ * counts for no node.
+ */
 static bool charge_becomes(const char *group, int node, long want)
 {
 	int tries;
 
 	for (tries = 0; tries < 60; tries++) {
+		promote_flush_lru();
 		if (charged(group, node) == want)
 			return true;
 		usleep(200000);
