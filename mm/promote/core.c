@@ -37,10 +37,10 @@
  * be anything by then.
  *
  * *Drain.* On return to user space the task gets a reference to each folio,
- * checks everything again and moves them, in the order in which they were
- * read: 2 MiB at most. It spends no more time on this than it spent on its own work since,
- * so that no pass of a reader takes more than about twice as long. What is
- * left waits, and is forgotten after some seconds.
+ * checks everything again and moves them, 2 MiB at most, in the order in which
+ * they were read. It spends no more time on this than it spent on its own work
+ * since, so that no pass of a reader takes more than about twice as long. What
+ * is left waits, and is forgotten after some seconds.
  *
  * *Room.* The target is the first node of the top tier, in zonelist order
  * from where the reader runs, that the cpuset and the memory policy of the
@@ -54,9 +54,11 @@
  * and memory that was free. Pressure on the node cannot make it repeat, because
  * what demotion frees is not headroom. Pressure on a memory cgroup can: its
  * reclaim demotes while the node has room. Pacing then bounds the cost to the
- * reader's own. A folio that could not be moved is left alone for a second, and
- * a node that had no memory for a large folio for up to half a minute; what can
- * never be moved costs no more than that.
+ * reader's own.
+ *
+ * *What cannot be moved* is tried again once a second at most while it stays
+ * hot: a recorded folio is noted as accessed in the future. A node that had no
+ * memory for a large folio is not asked for that order for 1 to 32 s.
  *
  * Implementation: promote_pagecache_key is on while the feature is enabled
  * *and* NUMA balancing is in memory tiering mode *and* there is memory below

@@ -4,13 +4,15 @@
 
 #include <linux/jiffies.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/promote.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct address_space;
 struct callback_head;
 struct mem_cgroup;
-struct promote_clock;
+struct promo_entry;
 struct task_struct;
 
 /* Why a candidate was not promoted, in the order of the vmstat counters. */
@@ -34,8 +36,9 @@ enum promote_refusal {
 /**
  * struct promote_mover - moves candidates to the top tier in batches
  * @nid: target node, %NUMA_NO_NODE if there is none
- * @room: pages that may still be moved to it
  * @refusal: why there is no target
+ * @batch_nid: target of the batch, @nid unless its memory cgroup forbids that
+ * @room: pages that may still be moved to @batch_nid
  * @nomem_order: folios of this order and above found no memory in this drain
  * @folios: isolated folios of one memory cgroup and one order
  * @memcg: their memory cgroup, referenced while there are any
@@ -46,8 +49,9 @@ enum promote_refusal {
  */
 struct promote_mover {
 	int nid;
-	unsigned long room;
 	enum promote_refusal refusal;
+	int batch_nid;
+	unsigned long room;
 	unsigned int nomem_order;
 	struct list_head folios;
 	struct mem_cgroup *memcg;
@@ -58,17 +62,16 @@ struct promote_mover {
 };
 
 /* Pages moved with one call of migrate_pages() and between two time checks */
-#define PROMOTE_BATCH_PAGES	64
+#define PROMOTE_BATCH_PAGES	(SZ_256K >> PAGE_SHIFT)
 
 void promote_mover_start(struct promote_mover *mover);
 enum promote_refusal promote_mover_add(struct promote_mover *mover,
-				       unsigned long pfn);
+				       const struct promo_entry *entry);
 void promote_mover_flush(struct promote_mover *mover);
 bool promote_mapping_eligible(const struct address_space *mapping);
 void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
 
 extern u32 promote_min_gap_ms;
-struct promote_clock promote_clock(void);
 void promote_task_work(struct callback_head *work);
 
 #if IS_ENABLED(CONFIG_KUNIT)

@@ -14,7 +14,6 @@
 #include <linux/mmzone.h>
 #include <linux/pagemap.h>
 #include <linux/shmem_fs.h>
-#include <linux/string.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
 
@@ -23,6 +22,7 @@
 #include "../internal.h"
 #include "internal.h"
 #include "policy.h"
+#include "promo_list.h"
 
 static_assert(PAGECACHE_PROMOTE_FAIL_OTHER - PAGECACHE_PROMOTE_FAIL_STALE ==
 	      PROMOTE_FAIL_OTHER - PROMOTE_FAIL_STALE);
@@ -69,44 +69,53 @@ static unsigned long promote_node_room(int nid)
 }
 
 /*
- * The nearest node of the top tier that the cpuset and the memory policy of
- * the current task allow and that has headroom. The refusal names the test
- * that came furthest.
+ * Why may the current task, or the owner of a folio, not have memory moved to a
+ * node? @owner is NULL as long as no folio is known.
  */
-static void promote_choose_target(struct promote_mover *mover)
+static enum promote_refusal promote_check_target(int nid,
+						 const nodemask_t *owner)
+{
+	if (owner && !node_isset(nid, *owner))
+		return PROMOTE_FAIL_NODE;
+	if (!node_isset(nid, cpuset_current_mems_allowed))
+		return PROMOTE_FAIL_CPUSET;
+	if (!mempolicy_allows_node(nid))
+		return PROMOTE_FAIL_POLICY;
+	return PROMOTE_ACCEPTED;
+}
+
+/*
+ * The nearest node of the top tier that is allowed and has headroom, or
+ * NUMA_NO_NODE. The refusal then names the test that came furthest.
+ */
+static int promote_choose_target(const nodemask_t *owner,
+				 enum promote_refusal *refusal)
 {
 	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
+	enum promote_refusal furthest = PROMOTE_FAIL_NODE;
+	int nid, last = NUMA_NO_NODE;
+	enum promote_refusal check;
 	struct zonelist *zonelist;
 	struct zoneref *z;
 	struct zone *zone;
-	int nid, last = NUMA_NO_NODE;
 
-	mover->nid = NUMA_NO_NODE;
-	mover->refusal = PROMOTE_FAIL_NODE;
 	zonelist = node_zonelist(numa_node_id(), GFP_HIGHUSER_MOVABLE);
 	for_each_zone_zonelist(zone, z, zonelist, highest) {
 		nid = zone_to_nid(zone);
 		if (nid == last || !node_is_toptier(nid))
 			continue;
 		last = nid;
-		if (!node_isset(nid, cpuset_current_mems_allowed)) {
-			mover->refusal = max(mover->refusal,
-					     PROMOTE_FAIL_CPUSET);
-			continue;
+		check = promote_check_target(nid, owner);
+		if (check == PROMOTE_ACCEPTED && promote_node_room(nid)) {
+			*refusal = PROMOTE_ACCEPTED;
+			return nid;
 		}
-		if (!mempolicy_allows_node(nid)) {
-			mover->refusal = max(mover->refusal,
-					     PROMOTE_FAIL_POLICY);
-			continue;
-		}
-		mover->room = promote_node_room(nid);
-		if (mover->room) {
-			mover->nid = nid;
-			mover->refusal = PROMOTE_ACCEPTED;
-			return;
-		}
-		mover->refusal = PROMOTE_FAIL_BUDGET;
+		if (check == PROMOTE_ACCEPTED)
+			check = PROMOTE_FAIL_BUDGET;
+		furthest = max(furthest, check);
 	}
+	*refusal = furthest;
+	return NUMA_NO_NODE;
 }
 
 /**
@@ -123,7 +132,7 @@ void promote_mover_start(struct promote_mover *mover)
 		.folios = LIST_HEAD_INIT(mover->folios),
 		.nomem_order = UINT_MAX,
 	};
-	promote_choose_target(mover);
+	mover->nid = promote_choose_target(NULL, &mover->refusal);
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
 		lru_add_drain();
@@ -205,15 +214,6 @@ static bool promote_folio_is_current(struct folio *folio)
 	       folio_last_cpupid(folio) != (-1 & LAST_CPUPID_MASK);
 }
 
-/* Whatever comes of it, do not look at it again for a while. */
-static void promote_folio_back_off(struct folio *folio)
-{
-	struct promote_clock clock = promote_clock();
-
-	folio_xchg_access_time(folio, promote_backoff_time(&clock,
-							   promote_now_ms()));
-}
-
 /*
  * Is this still an unmapped folio of a lower tier, and can migration succeed?
  * Ask first: it allocates the destination before it finds out.
@@ -242,15 +242,6 @@ static enum promote_refusal promote_check_folio(struct folio *folio)
 	return PROMOTE_ACCEPTED;
 }
 
-/* May the memory cgroup that the file is charged to use the target node? */
-static bool promote_memcg_allows(struct mem_cgroup *memcg, int nid)
-{
-	nodemask_t mask = nodemask_of_node(nid);
-
-	mem_cgroup_node_filter_allowed(memcg, &mask);
-	return !nodes_empty(mask);
-}
-
 /*
  * What large folios the nodes have no memory for. Racy on purpose: what is lost
  * costs an attempt.
@@ -273,7 +264,7 @@ static void promote_note_scarcity(int nid, unsigned int order, int ret)
 	else if (!ret)
 		new = promote_scarcity_moved(old, order);
 	/* Written seldom, so that the line can be shared. */
-	if (memcmp(&old, &new, sizeof(old)))
+	if (old.until_ms != new.until_ms || old.order != new.order)
 		data_race(promote_scarcity[nid] = new);
 }
 
@@ -295,23 +286,25 @@ static bool promote_batch_takes(struct promote_mover *mover,
 	return folio_memcg(folio) == mover->memcg;
 }
 
+/*
+ * The nodes that the memory cgroup may use are those of its cpuset. Where the
+ * reader may go and it may not, another node may suit both.
+ */
 static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 					       struct folio *folio)
 {
-	struct mem_cgroup *memcg;
+	enum promote_refusal refusal = PROMOTE_ACCEPTED;
+	nodemask_t allowed = node_states[N_MEMORY];
 
-	promote_mover_flush(mover);
-	/* Others use the same room. */
-	mover->room = promote_node_room(mover->nid);
-	if (folio_nr_pages(folio) > mover->room)
-		return PROMOTE_FAIL_BUDGET;
-	memcg = get_mem_cgroup_from_folio(folio);
-	if (!promote_memcg_allows(memcg, mover->nid)) {
-		mem_cgroup_put(memcg);
-		return PROMOTE_FAIL_NODE;
-	}
-	mover->memcg = memcg;
-	return PROMOTE_ACCEPTED;
+	mover->memcg = get_mem_cgroup_from_folio(folio);
+	mem_cgroup_node_filter_allowed(mover->memcg, &allowed);
+	mover->batch_nid = mover->nid;
+	if (!node_isset(mover->nid, allowed))
+		mover->batch_nid = promote_choose_target(&allowed, &refusal);
+	/* Others use the same room: ask anew. */
+	if (refusal == PROMOTE_ACCEPTED)
+		mover->room = promote_node_room(mover->batch_nid);
+	return refusal;
 }
 
 static enum promote_refusal promote_batch_add(struct promote_mover *mover,
@@ -319,16 +312,17 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 {
 	enum promote_refusal refusal;
 
-	if (folio_order(folio) >= mover->nomem_order ||
-	    promote_node_scarce(mover->nid, folio_order(folio)))
-		return PROMOTE_FAIL_NOMEM;
-	if (folio_nr_pages(folio) > mover->room)
-		return PROMOTE_FAIL_BUDGET;
 	if (!promote_batch_takes(mover, folio)) {
+		promote_mover_flush(mover);
 		refusal = promote_batch_open(mover, folio);
 		if (refusal != PROMOTE_ACCEPTED)
 			return refusal;
 	}
+	if (folio_order(folio) >= mover->nomem_order ||
+	    promote_node_scarce(mover->batch_nid, folio_order(folio)))
+		return PROMOTE_FAIL_NOMEM;
+	if (folio_nr_pages(folio) > mover->room)
+		return PROMOTE_FAIL_BUDGET;
 	if (migrate_misplaced_folio_isolate(folio))
 		return PROMOTE_FAIL_BUSY;
 
@@ -350,7 +344,7 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 /**
  * promote_mover_add - offer a candidate
  * @mover: the mover, with a target
- * @pfn: first page of what was a hot folio
+ * @entry: what was a hot folio
  *
  * An accepted folio is isolated until the next promote_mover_flush().
  *
@@ -358,18 +352,17 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
  * Return: %PROMOTE_ACCEPTED, or why not.
  */
 enum promote_refusal promote_mover_add(struct promote_mover *mover,
-				       unsigned long pfn)
+				       const struct promo_entry *entry)
 {
-	struct folio *folio = promote_get_folio(pfn);
-	enum promote_refusal refusal;
+	struct folio *folio = promote_get_folio(entry->pfn);
+	enum promote_refusal refusal = PROMOTE_FAIL_STALE;
 
 	if (!folio)
 		return PROMOTE_FAIL_STALE;
 
-	refusal = promote_check_folio(folio);
-	/* The clock of what is not ours, or not any more, is left alone. */
-	if (refusal != PROMOTE_FAIL_STALE && refusal != PROMOTE_FAIL_MAPPED)
-		promote_folio_back_off(folio);
+	/* Of another size it is another folio, and not what was accounted. */
+	if (folio_order(folio) == entry->order)
+		refusal = promote_check_folio(folio);
 	if (refusal == PROMOTE_ACCEPTED)
 		refusal = promote_batch_add(mover, folio);
 	folio_put(folio);
@@ -388,7 +381,7 @@ static void promote_count_candidates(struct promote_mover *mover)
 				   mover->nr_local);
 	}
 	/* Into headroom, so not limited by the rate. */
-	mod_node_page_state(NODE_DATA(mover->nid), PGPROMOTE_CANDIDATE_NRL,
+	mod_node_page_state(NODE_DATA(mover->batch_nid), PGPROMOTE_CANDIDATE_NRL,
 			    mover->nr_pages);
 }
 
@@ -412,9 +405,9 @@ void promote_mover_flush(struct promote_mover *mover)
 	src_nid = folio_nid(first);
 	order = folio_order(first);
 	promote_count_candidates(mover);
-	ret = migrate_misplaced_folio_batch(&mover->folios, mover->nid,
+	ret = migrate_misplaced_folio_batch(&mover->folios, mover->batch_nid,
 					    &nr_moved);
-	promote_note_scarcity(mover->nid, order, ret);
+	promote_note_scarcity(mover->batch_nid, order, ret);
 	if (ret == -ENOMEM)
 		mover->nomem_order = order;
 	if (ret) {
@@ -423,7 +416,7 @@ void promote_mover_flush(struct promote_mover *mover)
 		nr_failed = (mover->nr_pages - nr_moved) >> order;
 		promote_count_refused(refusal, nr_failed);
 	}
-	trace_promote_migrate(src_nid, mover->nid, order, mover->nr_pages,
+	trace_promote_migrate(src_nid, mover->batch_nid, order, mover->nr_pages,
 			      nr_moved, refusal);
 	mover->nr_moved += nr_moved;
 	mover->nr_folios = 0;

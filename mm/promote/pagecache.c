@@ -27,12 +27,7 @@ u32 promote_min_gap_ms __read_mostly = 16;
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
 #define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
 
-/**
- * promote_clock - how access times are kept at present
- *
- * Return: the parameters for policy.c.
- */
-struct promote_clock promote_clock(void)
+static struct promote_clock promote_clock(void)
 {
 	return (struct promote_clock) {
 		.mask = PAGE_ACCESS_TIME_MASK,
@@ -83,18 +78,20 @@ VISIBLE_IF_KUNIT void promote_queue_work(struct task_struct *tsk)
 }
 
 /*
- * Of several tasks that find a folio hot at the same time one gets it: the one
- * that replaces the time which all have seen.
+ * Of several tasks that find a folio hot one gets it: the one that replaces the
+ * time which all have seen. With a time in the future nobody takes it up again
+ * until the drain has had its turn, nor for a while after it was refused.
  */
 static void promote_record(struct promo_list *list, struct folio *folio,
-			   u32 now, u32 stamp, u32 last)
+			   const struct promote_clock *clock, u32 now, u32 last)
 {
+	u32 claim = promote_claim_time(clock, now);
 	unsigned long pfn = folio_pfn(folio);
 	unsigned int order = folio_order(folio);
 
 	/* If it is not taken the time stays, to be hot again. */
 	if (!promo_list_takes(list, pfn, order) ||
-	    folio_xchg_access_time(folio, stamp) != last)
+	    folio_xchg_access_time(folio, claim) != last)
 		return;
 
 	promo_list_add(list, pfn, order, now);
@@ -102,8 +99,17 @@ static void promote_record(struct promo_list *list, struct folio *folio,
 	trace_promote_record(folio_nid(folio), order, list->nr);
 }
 
+static void promote_drain_when_due(struct task_struct *tsk,
+				   struct promo_list *list, u32 now)
+{
+	if (!list->draining && promo_list_due(list, now) &&
+	    local_clock() >= list->retry_ns)
+		promote_queue_work(tsk);
+}
+
 static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
-			       u32 now, u32 stamp, u32 last)
+			       const struct promote_clock *clock, u32 now,
+			       u32 last)
 {
 	struct promo_list *list = tsk->promo_list;
 
@@ -116,9 +122,8 @@ static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
 	if (list->draining)
 		return;
 
-	promote_record(list, folio, now, stamp, last);
-	if (promo_list_due(list, now) && local_clock() >= list->retry_ns)
-		promote_queue_work(tsk);
+	promote_record(list, folio, clock, now, last);
+	promote_drain_when_due(tsk, list, now);
 }
 
 /**
@@ -133,22 +138,29 @@ void __promote_folio_accessed(struct folio *folio)
 	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
 	u32 now = promote_now_ms();
 	enum promote_heat heat;
-	u32 stamp;
 
 	/* Most calls end here, before they have touched another cache line. */
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_RECENT)
 		return;
 
-	if (!promote_task_may_record(current) ||
-	    !promote_folio_may_record(folio))
+	if (!promote_task_may_record(current))
 		return;
 
-	stamp = promote_access_time(&clock, now);
+	/* When all that is hot waits for a drain, this is what starts it. */
+	if (heat == PROMOTE_CLAIMED) {
+		if (current->promo_list)
+			promote_drain_when_due(current, current->promo_list,
+					       now);
+		return;
+	}
+	if (!promote_folio_may_record(folio))
+		return;
+
 	if (heat == PROMOTE_COLD)
-		folio_xchg_access_time(folio, stamp);
+		folio_xchg_access_time(folio, promote_access_time(&clock, now));
 	else
-		promote_record_hot(current, folio, now, stamp, last);
+		promote_record_hot(current, folio, &clock, now, last);
 }
 
 static void promote_one(struct promote_mover *mover,
@@ -157,7 +169,7 @@ static void promote_one(struct promote_mover *mover,
 	enum promote_refusal refusal = PROMOTE_FAIL_STALE;
 
 	if (promote_now_ms() - entry->queued_ms <= stale_ms)
-		refusal = promote_mover_add(mover, entry->pfn);
+		refusal = promote_mover_add(mover, entry);
 	if (refusal == PROMOTE_ACCEPTED)
 		return;
 	promote_count_refused(refusal, 1);

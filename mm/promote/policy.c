@@ -9,12 +9,13 @@
  */
 #define PROMOTE_ORDERS_PER_HALF	4
 
-/* What a drain has looked at and not moved is left alone for this long. */
-#define PROMOTE_BACKOFF_MS	1000U
+/* What is recorded is left alone for this long, also if it is not moved. */
+#define PROMOTE_CLAIM_MS	1000U
 
 /* A node that has no large folio is asked again after this, doubled 5 times */
 #define PROMOTE_SCARCE_MS	1000U
 #define PROMOTE_SCARCE_DOUBLINGS	5
+#define PROMOTE_SCARCE_MAX_MS	(PROMOTE_SCARCE_MS << PROMOTE_SCARCE_DOUBLINGS)
 
 /* A task that has run for long without a drain may not make up for all of it */
 #define PROMOTE_PACE_MAX_NS	(10 * 1000 * 1000)
@@ -33,7 +34,7 @@
  * @order: order of the folio
  *
  * The gap allows for the slack, so that what is closer is never hot. A time in
- * the future is one that promote_backoff_time() has set.
+ * the future is one that promote_claim_time() has set.
  *
  * Return: the verdict.
  */
@@ -44,9 +45,10 @@ enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
 
 	if ((last & clock->mask) == clock->mask)
 		return PROMOTE_COLD;
-	if (distance < clock->min_gap + clock->slack ||
-	    ((last - now) & clock->mask) <= PROMOTE_BACKOFF_MS)
+	if (distance < clock->min_gap + clock->slack)
 		return PROMOTE_RECENT;
+	if (((last - now) & clock->mask) <= PROMOTE_CLAIM_MS)
+		return PROMOTE_CLAIMED;
 	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
 		return PROMOTE_HOT;
 	return PROMOTE_COLD;
@@ -67,19 +69,20 @@ u32 promote_access_time(const struct promote_clock *clock, u32 now)
 }
 
 /**
- * promote_backoff_time - the time to note for a folio that is looked at
+ * promote_claim_time - the time to note for a folio that is recorded
  * @clock: how times are kept
  * @now: the time
  *
- * A folio that cannot be moved would be found hot again at the second next
- * access, for ever. Noted as accessed in the future, it is left alone until
- * then. If it is moved, its new place starts with no time.
+ * It would be found hot again after the gap, by other readers while it waits
+ * for its drain, and for ever if it cannot be moved. Noted as accessed in the
+ * future, it is left alone until then. If it is moved, its new place starts
+ * with no time.
  *
  * Return: a time in the future, which promote_heat() knows.
  */
-u32 promote_backoff_time(const struct promote_clock *clock, u32 now)
+u32 promote_claim_time(const struct promote_clock *clock, u32 now)
 {
-	return promote_access_time(clock, now + PROMOTE_BACKOFF_MS);
+	return promote_access_time(clock, now + PROMOTE_CLAIM_MS);
 }
 
 /**
@@ -94,7 +97,7 @@ bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
 		    u32 now_ms)
 {
 	return scarcity.order && order >= scarcity.order &&
-	       (s32)(scarcity.until_ms - now_ms) > 0;
+	       scarcity.until_ms - now_ms - 1 < PROMOTE_SCARCE_MAX_MS;
 }
 
 /**
@@ -107,13 +110,17 @@ bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
  *
  * Return: what is known now.
  */
-struct promote_scarcity promote_scarcity_failed(struct promote_scarcity scarcity,
-						unsigned int order, u32 now_ms)
+struct promote_scarcity
+promote_scarcity_failed(struct promote_scarcity scarcity, unsigned int order,
+			u32 now_ms)
 {
 	/* Others have failed at the same time. */
 	if (!order || promote_scarce(scarcity, order, now_ms))
 		return scarcity;
 
+	/* How often a larger one has failed says nothing about this one. */
+	if (order < scarcity.order)
+		scarcity.failures = 0;
 	scarcity.order = order;
 	scarcity.until_ms = now_ms + (PROMOTE_SCARCE_MS << scarcity.failures);
 	if (scarcity.failures < PROMOTE_SCARCE_DOUBLINGS)
@@ -128,8 +135,8 @@ struct promote_scarcity promote_scarcity_failed(struct promote_scarcity scarcity
  *
  * Return: what is known now.
  */
-struct promote_scarcity promote_scarcity_moved(struct promote_scarcity scarcity,
-					       unsigned int order)
+struct promote_scarcity
+promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order)
 {
 	if (scarcity.order && order >= scarcity.order)
 		scarcity = (struct promote_scarcity) { };

@@ -12,14 +12,15 @@
 /**
  * enum promote_heat - what the time of the last access says
  * @PROMOTE_COLD: unknown or too long ago; note the present access
- * @PROMOTE_RECENT: the same burst of accesses, or not long since a drain has
- * looked at it; leave the noted time alone, or a reader that comes back within
- * every gap would never be found hot
+ * @PROMOTE_RECENT: the same burst of accesses; leave the noted time alone, or a
+ * reader that comes back within every gap would never be found hot
+ * @PROMOTE_CLAIMED: recorded not long ago
  * @PROMOTE_HOT: accessed again within the hot threshold
  */
 enum promote_heat {
 	PROMOTE_COLD,
 	PROMOTE_RECENT,
+	PROMOTE_CLAIMED,
 	PROMOTE_HOT,
 };
 
@@ -54,13 +55,14 @@ struct promote_scarcity {
 enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
 			       u32 last, unsigned int order);
 u32 promote_access_time(const struct promote_clock *clock, u32 now);
-u32 promote_backoff_time(const struct promote_clock *clock, u32 now);
+u32 promote_claim_time(const struct promote_clock *clock, u32 now);
 bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
 		    u32 now_ms);
-struct promote_scarcity promote_scarcity_failed(struct promote_scarcity scarcity,
-						unsigned int order, u32 now_ms);
-struct promote_scarcity promote_scarcity_moved(struct promote_scarcity scarcity,
-					       unsigned int order);
+struct promote_scarcity
+promote_scarcity_failed(struct promote_scarcity scarcity, unsigned int order,
+			u32 now_ms);
+struct promote_scarcity
+promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order);
 unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
 				unsigned long reserve, unsigned long managed);
 s64 promote_pace_earn(s64 credit, u64 ran);

@@ -19,8 +19,7 @@ static unsigned long *promo_list_slot(struct promo_list *list,
 
 static bool promo_list_full(const struct promo_list *list)
 {
-	return list->nr == PROMO_LIST_ENTRIES ||
-	       list->nr_pages >= PROMO_LIST_PAGES;
+	return list->closed || list->nr_pages == PROMO_LIST_PAGES;
 }
 
 /**
@@ -39,15 +38,20 @@ void promo_list_init(struct promo_list *list, u64 runtime_ns)
  * @pfn: first page of the folio
  * @order: its order
  *
- * Return: false if there is no room or the folio was seen to be on it. A folio
- * of more than %PROMO_LIST_PAGES pages never finds room.
+ * Return: false if there is no room, in which case the list is full from now
+ * on, or if the folio was seen to be on it, or has more than %PROMO_LIST_PAGES
+ * pages.
  */
 bool promo_list_takes(struct promo_list *list, unsigned long pfn,
 		      unsigned int order)
 {
-	return list->nr < PROMO_LIST_ENTRIES &&
-	       list->nr_pages + (1UL << order) <= PROMO_LIST_PAGES &&
-	       *promo_list_slot(list, pfn) != pfn;
+	unsigned long nr_pages = 1UL << order;
+
+	if (promo_list_full(list) || nr_pages > PROMO_LIST_PAGES ||
+	    *promo_list_slot(list, pfn) == pfn)
+		return false;
+	list->closed = list->nr_pages + nr_pages > PROMO_LIST_PAGES;
+	return !list->closed;
 }
 
 /**
@@ -90,6 +94,7 @@ bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
 	list->head = (list->head + 1) % PROMO_LIST_ENTRIES;
 	list->nr--;
 	list->nr_pages -= 1U << entry->order;
+	list->closed = false;
 
 	/* If it is refused now, it may come again. */
 	slot = promo_list_slot(list, entry->pfn);
@@ -124,5 +129,6 @@ void promo_list_clear(struct promo_list *list)
 {
 	list->nr = 0;
 	list->nr_pages = 0;
+	list->closed = false;
 	memset(list->recent, 0, sizeof(list->recent));
 }

@@ -7,9 +7,9 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
-#define PROMO_LIST_ENTRIES	512
 /* A drain moves no more than what is on the list: 2 MiB. */
 #define PROMO_LIST_PAGES	(SZ_2M >> PAGE_SHIFT)
+#define PROMO_LIST_ENTRIES	PROMO_LIST_PAGES
 #define PROMO_LIST_RECENT	128
 
 /* A partial batch leaves when its oldest entry is this old. */
@@ -38,6 +38,8 @@ struct promo_entry {
  * @head: index of the oldest entry
  * @nr: number of entries
  * @nr_pages: sum of their pages, at most %PROMO_LIST_PAGES
+ * @closed: the next folio has found no room; what comes after it must wait too,
+ * or would be promoted before it
  * @draining: the owner is in a drain; what it accesses there is not recorded
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
@@ -53,6 +55,7 @@ struct promo_list {
 	unsigned int head;
 	unsigned int nr;
 	unsigned int nr_pages;
+	bool closed;
 	bool draining;
 	u64 retry_ns;
 	s64 credit_ns;

@@ -100,8 +100,9 @@ static void cpupid_time_joins_no_group(struct kunit *test)
 {
 	struct cpupid_test *ctx = test->priv;
 
-	kunit_attach_mm();
+	KUNIT_ASSERT_EQ(test, kunit_attach_mm(), 0);
 	task_numa_fault(time_as_cpupid(), ctx->nid, 1, 0);
+	KUNIT_ASSERT_NOT_NULL(test, current->numa_faults);
 	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(current->numa_group), NULL);
 }
 
@@ -121,4 +122,5 @@ static struct kunit_suite cpupid_test_suite = {
 	.test_cases = cpupid_test_cases,
 };
 
-kunit_test_suite(cpupid_test_suite);
+/* At boot only: it sets what an administrator may set later. */
+kunit_test_init_section_suites(&cpupid_test_suite);

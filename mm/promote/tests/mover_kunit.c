@@ -17,7 +17,7 @@
 
 #include "../../internal.h"
 #include "../internal.h"
-#include "../policy.h"
+#include "../promo_list.h"
 
 /* A file of one page in a lower tier, and what is restored at the end. */
 struct mover_test {
@@ -63,10 +63,7 @@ static bool place_folio(struct file *file, int nid)
 
 static void note_access(struct folio *folio)
 {
-	struct promote_clock clock = promote_clock();
-
-	folio_xchg_access_time(folio, promote_access_time(&clock,
-							  promote_now_ms()));
+	folio_xchg_access_time(folio, promote_now_ms());
 }
 
 static int mover_test_init(struct kunit *test)
@@ -105,17 +102,23 @@ static void mover_test_exit(struct kunit *test)
 	sysctl_numa_balancing_mode = ctx->numa_balancing_mode;
 }
 
-static enum promote_refusal offer(struct mover_test *ctx)
+static enum promote_refusal offer_as(struct mover_test *ctx, unsigned int order)
 {
+	struct promo_entry entry = { .pfn = ctx->pfn, .order = order };
 	enum promote_refusal refusal;
 	struct promote_mover mover;
 
 	promote_mover_start(&mover);
 	if (mover.nid == NUMA_NO_NODE)
 		return mover.refusal;
-	refusal = promote_mover_add(&mover, ctx->pfn);
+	refusal = promote_mover_add(&mover, &entry);
 	promote_mover_flush(&mover);
 	return refusal;
+}
+
+static enum promote_refusal offer(struct mover_test *ctx)
+{
+	return offer_as(ctx, 0);
 }
 
 static bool in_top_tier(struct mover_test *ctx)
@@ -177,17 +180,25 @@ static void mover_refuses_isolated(struct kunit *test)
 	EXPECT_MOVES(test);
 }
 
+static void put_on_right_list(struct kunit *test)
+{
+	struct folio *folio = get_folio(test->priv);
+
+	KUNIT_ASSERT_TRUE(test, folio_isolate_lru(folio));
+	folio_put(folio);
+	folio_putback_lru(folio);
+	lru_add_drain_all();
+}
+
 static void mover_refuses_unevictable(struct kunit *test)
 {
 	struct mover_test *ctx = test->priv;
-	struct folio *folio = get_folio(ctx);
 
-	folio_set_unevictable(folio);
-	folio_put(folio);
+	mapping_set_unevictable(ctx->file->f_mapping);
+	put_on_right_list(test);
 	EXPECT_STAYS(test, PROMOTE_FAIL_OTHER);
-	folio = get_folio(ctx);
-	folio_clear_unevictable(folio);
-	folio_put(folio);
+	mapping_clear_unevictable(ctx->file->f_mapping);
+	put_on_right_list(test);
 	EXPECT_MOVES(test);
 }
 
@@ -203,6 +214,16 @@ static void mover_refuses_hwpoisoned(struct kunit *test)
 	EXPECT_MOVES(test);
 }
 #endif
+
+/* The folio that was recorded has been freed, and this one has its place. */
+static void mover_refuses_another_order(struct kunit *test)
+{
+	struct mover_test *ctx = test->priv;
+
+	KUNIT_EXPECT_EQ(test, offer_as(ctx, 9), PROMOTE_FAIL_STALE);
+	KUNIT_EXPECT_FALSE(test, in_top_tier(ctx));
+	EXPECT_MOVES(test);
+}
 
 /* A page that was freed, or moved between tiers, has no time. */
 static void mover_refuses_without_time(struct kunit *test)
@@ -240,34 +261,22 @@ static void mover_refuses_truncated_and_held(struct kunit *test)
 /* Any PFN may be on a list, whatever has become of it. */
 static void mover_takes_no_harm(struct kunit *test)
 {
+	struct mover_test *ctx = test->priv;
+	unsigned long start = node_start_pfn(lower_node());
+	struct promo_entry entry = { };
 	struct promote_mover mover;
-	unsigned long pfn;
 
 	promote_mover_start(&mover);
 	KUNIT_ASSERT_NE(test, mover.nid, NUMA_NO_NODE);
-	for (pfn = 0; pfn < 4096; pfn++)
-		KUNIT_EXPECT_NE(test, promote_mover_add(&mover, pfn),
-				PROMOTE_ACCEPTED);
-	KUNIT_EXPECT_EQ(test, promote_mover_add(&mover, ULONG_MAX >> PAGE_SHIFT),
+	for (entry.pfn = start; entry.pfn < start + 4096; entry.pfn++) {
+		if (entry.pfn != ctx->pfn)
+			KUNIT_EXPECT_NE(test, promote_mover_add(&mover, &entry),
+					PROMOTE_ACCEPTED);
+	}
+	entry.pfn = ULONG_MAX >> PAGE_SHIFT;
+	KUNIT_EXPECT_EQ(test, promote_mover_add(&mover, &entry),
 			PROMOTE_FAIL_STALE);
 	promote_mover_flush(&mover);
-}
-
-/* What was refused reads as just accessed, so that it is not recorded. */
-static void mover_backs_off(struct kunit *test)
-{
-	struct promote_clock clock = promote_clock();
-	struct folio *folio = get_folio(test->priv);
-	u32 last, now;
-
-	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
-	last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
-	now = promote_now_ms();
-	KUNIT_EXPECT_EQ(test, promote_heat(&clock, now + 500, last, 0),
-			PROMOTE_RECENT);
-	KUNIT_EXPECT_EQ(test, promote_heat(&clock, now + 1100, last, 0),
-			PROMOTE_HOT);
-	folio_put(folio);
 }
 
 static struct kunit_case mover_test_cases[] = {
@@ -279,11 +288,11 @@ static struct kunit_case mover_test_cases[] = {
 #ifdef CONFIG_MEMORY_FAILURE
 	KUNIT_CASE(mover_refuses_hwpoisoned),
 #endif
+	KUNIT_CASE(mover_refuses_another_order),
 	KUNIT_CASE(mover_refuses_without_time),
 	KUNIT_CASE(mover_refuses_truncated),
 	KUNIT_CASE(mover_refuses_truncated_and_held),
 	KUNIT_CASE(mover_takes_no_harm),
-	KUNIT_CASE(mover_backs_off),
 	{}
 };
 
@@ -294,4 +303,5 @@ static struct kunit_suite mover_test_suite = {
 	.test_cases = mover_test_cases,
 };
 
-kunit_test_suite(mover_test_suite);
+/* At boot only: it sets what an administrator may set later. */
+kunit_test_init_section_suites(&mover_test_suite);

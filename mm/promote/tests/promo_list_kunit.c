@@ -31,6 +31,8 @@ static int promo_list_test_init(struct kunit *test)
 }
 
 /* More than one round of the ring, in portions that do not divide it. */
+#define PORTION	(PROMO_LIST_ENTRIES * 3 / 5)
+
 static void promo_list_keeps_order(struct kunit *test)
 {
 	struct promo_list *list = test->priv;
@@ -39,9 +41,9 @@ static void promo_list_keeps_order(struct kunit *test)
 	int i, round;
 
 	for (round = 0; round < 5; round++) {
-		for (i = 0; i < 300; i++, in++)
+		for (i = 0; i < PORTION; i++, in++)
 			KUNIT_ASSERT_TRUE(test, add(list, in, 0, NOW + in));
-		for (i = 0; i < 300; i++, out++) {
+		for (i = 0; i < PORTION; i++, out++) {
 			KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 			KUNIT_EXPECT_EQ(test, entry.pfn, out);
 			KUNIT_EXPECT_EQ(test, entry.queued_ms, NOW + out);
@@ -76,14 +78,8 @@ static void promo_list_full_of_pages(struct kunit *test)
 	unsigned int order = ilog2(PROMO_LIST_PAGES);
 	struct promo_entry entry;
 
-	/* One that would not fit is refused; what fits is still taken. */
-	KUNIT_EXPECT_FALSE(test, add(list, 1, order + 1, NOW));
-	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, NOW));
-	KUNIT_EXPECT_FALSE(test, add(list, PROMO_LIST_PAGES, order, NOW));
-	KUNIT_EXPECT_TRUE(test, add(list, 4, order - 1, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 1, order - 1, NOW));
 	KUNIT_EXPECT_FALSE(test, promo_list_due(list, NOW));
-
-	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_TRUE(test, add(list, PROMO_LIST_PAGES, order - 1, NOW));
 	KUNIT_EXPECT_EQ(test, list->nr_pages, PROMO_LIST_PAGES);
 	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
@@ -93,6 +89,36 @@ static void promo_list_full_of_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, entry.order, order - 1);
 	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
 	KUNIT_EXPECT_EQ(test, list->nr_pages, 0);
+	KUNIT_EXPECT_TRUE(test, add(list, 3, order, NOW));
+}
+
+/* What comes after a folio that finds no room must not be promoted before it */
+static void promo_list_closes(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	unsigned int order = ilog2(PROMO_LIST_PAGES);
+	struct promo_entry entry;
+
+	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, PROMO_LIST_PAGES, order, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, 2, 0, NOW));
+	KUNIT_EXPECT_TRUE(test, promo_list_due(list, NOW));
+
+	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
+	KUNIT_EXPECT_TRUE(test, add(list, PROMO_LIST_PAGES, order, NOW));
+}
+
+/* A folio that never fits must not keep others waiting. */
+static void promo_list_refuses_huge(struct kunit *test)
+{
+	struct promo_list *list = test->priv;
+	unsigned int order = ilog2(PROMO_LIST_PAGES);
+
+	KUNIT_EXPECT_FALSE(test, add(list, 1, order + 1, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 1, 0, NOW));
+	KUNIT_EXPECT_FALSE(test, add(list, 2, order + 1, NOW));
+	KUNIT_EXPECT_FALSE(test, promo_list_due(list, NOW));
+	KUNIT_EXPECT_TRUE(test, add(list, 2, 0, NOW));
 }
 
 static void promo_list_refuses_duplicates(struct kunit *test)
@@ -165,6 +191,8 @@ static struct kunit_case promo_list_test_cases[] = {
 	KUNIT_CASE(promo_list_keeps_order),
 	KUNIT_CASE(promo_list_full_of_entries),
 	KUNIT_CASE(promo_list_full_of_pages),
+	KUNIT_CASE(promo_list_closes),
+	KUNIT_CASE(promo_list_refuses_huge),
 	KUNIT_CASE(promo_list_refuses_duplicates),
 	KUNIT_CASE(promo_list_slot_collision),
 	KUNIT_CASE(promo_list_due_by_age),

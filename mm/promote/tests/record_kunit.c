@@ -83,7 +83,7 @@ static int record_wait(void *unused)
 	return 0;
 }
 
-/* A failed task_work_add() must leave the work ready to be queued. */
+/* Refused work is not taken for queued: nothing is left that waits for it. */
 static void record_survives_refused_work(struct kunit *test)
 {
 	struct task_struct *tsk = kthread_run(record_wait, NULL, "promote_test");

@@ -152,8 +152,8 @@ static void test_heat_order(void)
 	      "heat: 2 MiB is asked for a quarter of the threshold");
 }
 
-/* Looked at by a drain: left alone until the noted time, then as hot as ever */
-static void test_heat_backoff(void)
+/* Left alone until the noted time, then as hot as ever. */
+static void test_heat_claimed(void)
 {
 	const struct promote_clock *clocks[] = { &fine, &coarse, &ticking };
 	bool alone = true, again = true, set = true;
@@ -165,23 +165,23 @@ static void test_heat_backoff(void)
 		clock = clocks[i];
 		for (now = clock->mask - 3000; now < clock->mask + 3000;
 		     now += 7) {
-			then = promote_backoff_time(clock, now);
+			then = promote_claim_time(clock, now);
 			set &= (then & clock->mask) != clock->mask;
 			for (wait = 0; wait < 950; wait += 50)
 				alone &= promote_heat(clock, now + wait, then,
-						      0) == PROMOTE_RECENT;
+						      0) == PROMOTE_CLAIMED;
 			again &= promote_heat(clock, now + 1100, then, 0) ==
 				 PROMOTE_HOT;
 		}
 	}
-	check(alone, "back-off: left alone for a second");
-	check(again, "back-off: hot again soon after that");
-	check(set, "back-off: never reads as unset");
-	check(promote_heat(&fine, 50000, promote_backoff_time(&fine, 40000),
+	check(alone, "claim: left alone for a second");
+	check(again, "claim: hot again soon after that");
+	check(set, "claim: never reads as unset");
+	check(promote_heat(&fine, 50000, promote_claim_time(&fine, 40000),
 			   0) == PROMOTE_COLD,
-	      "back-off: cold when not accessed for long");
+	      "claim: cold when not accessed for long");
 	check(after(&coarse, 20000, 64000, 0) == PROMOTE_COLD,
-	      "back-off: an old time is not taken for it");
+	      "claim: an old time is not taken for one");
 }
 
 static void test_scarcity(void)
@@ -206,8 +206,11 @@ static void test_scarcity(void)
 	check(!promote_scarce(more, 4, start + 1005),
 	      "scarcity: what fails at the same time adds nothing");
 	more = promote_scarcity_failed(some, 2, start + 10);
-	check(promote_scarce(more, 2, start + 1005),
-	      "scarcity: a smaller order does");
+	check(promote_scarce(more, 2, start + 1005) &&
+	      !promote_scarce(more, 2, start + 1010),
+	      "scarcity: a smaller order does, for a second of its own");
+	check(!promote_scarce(some, 4, start + 0x90000000),
+	      "scarcity: is over after weeks");
 
 	for (some = none, now = start, wait = 1000, i = 0; i < 8; i++) {
 		some = promote_scarcity_failed(some, 4, now);
@@ -296,7 +299,7 @@ int main(void)
 	test_heat_resolution();
 	test_heat_tick();
 	test_heat_order();
-	test_heat_backoff();
+	test_heat_claimed();
 	test_scarcity();
 	test_access_time();
 	test_room();
