@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a reader pays at most: a drain moves no more than 2 MiB, however large
+ * the read was and the folios are, and takes no longer than its reader ran.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "promote_test.h"
+#include "promote_events.h"
+
+#define DRAIN_BYTES (2L << 20)
+#define MAX_PASSES 200
+/* Passes after which any LRU takes a file for hot. */
+#define WARM_PASSES 10
+
+/*
+ * A file of holes: cached as any other, and no disk is read for it. The tests
+ * here need large files, and look at costs, not at content.
+ */
+static int sparse_file(struct promote_file *file, size_t size)
+{
+	const char *dir = getenv("TMPDIR");
+
+	file->size = size;
+	file->nr = size / sysconf(_SC_PAGESIZE);
+	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
+		 dir ? dir : ".", (int)getpid());
+	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	if (file->fd < 0 || ftruncate(file->fd, size))
+		return -errno;
+	return 0;
+}
+
+/* All of the file with one system call, into the same memory again and again. */
+static int read_at_once(struct promote_file *file)
+{
+	static char buf[512 << 10];
+	struct iovec iov[1024];
+	int i, nr = file->size / sizeof(buf);
+
+	for (i = 0; i < nr; i++)
+		iov[i] = (struct iovec) { buf, sizeof(buf) };
+	return preadv(file->fd, iov, nr, 0) == (ssize_t)file->size ? 0 : -EIO;
+}
+
+/* Hot for the LRU, and the first access that promotion sees is behind it. */
+static int warm_up(struct promote_test *t)
+{
+	int i, err = 0;
+
+	for (i = 0; i < WARM_PASSES && !err; i++)
+		err = read_at_once(&t->file);
+	promote_flush_lru();
+	err = err ? err : promote_enable(&t->saved, true);
+	err = err ? err : read_at_once(&t->file);
+	usleep(PROMOTE_GAP_US);
+	promote_count(&t->before);
+	return err;
+}
+
+struct drains {
+	long largest;
+	long moved;
+};
+
+static void add_drain(const char *line, void *arg)
+{
+	long moved = promote_events_field(line, "nr_moved");
+	struct drains *drains = arg;
+
+	drains->moved += moved;
+	if (moved > drains->largest)
+		drains->largest = moved;
+}
+
+FIXTURE(drain)
+{
+	struct promote_test t;
+	struct promote_events events;
+	long most;
+};
+
+FIXTURE_VARIANT(drain)
+{
+	bool large;
+	/* Folios of 2 MiB, in a tmpfs. */
+	bool huge;
+};
+
+FIXTURE_VARIANT_ADD(drain, order0)
+{
+	.large = false,
+};
+
+FIXTURE_VARIANT_ADD(drain, large)
+{
+	.large = true,
+};
+
+FIXTURE_VARIANT_ADD(drain, huge)
+{
+	.large = true,
+	.huge = true,
+};
+
+#define HUGE_DIR "/tmp/promote.huge"
+
+/* What is written to a tmpfs is in its cache where the writer's policy says. */
+static int make_huge_file(struct promote_file *file, size_t size, int node)
+{
+	int err;
+
+	if (mkdir(HUGE_DIR, 0700) ||
+	    mount("promote", HUGE_DIR, "tmpfs", 0, "huge=always"))
+		return -errno;
+	setenv("TMPDIR", HUGE_DIR, 1);
+	err = promote_policy(MPOL_BIND, node);
+	err = err ? err : promote_file_create(file, size);
+	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
+}
+
+FIXTURE_SETUP(drain)
+{
+	size_t size = promote_test_bytes();
+
+	PROMOTE_TEST_START(NULL);
+	self->most = DRAIN_BYTES / self->t.page;
+	if (variant->huge) {
+		ASSERT_EQ(0, make_huge_file(&self->t.file, size, self->t.lower));
+		return;
+	}
+	ASSERT_EQ(0, sparse_file(&self->t.file, size));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower,
+					variant->large));
+}
+
+FIXTURE_TEARDOWN(drain)
+{
+	promote_events_end(&self->events);
+	promote_test_end(&self->t);
+	if (variant->huge) {
+		umount2(HUGE_DIR, MNT_DETACH);
+		rmdir(HUGE_DIR);
+	}
+}
+
+TEST_F_TIMEOUT(drain, moves_at_most_2_mib, PROMOTE_TIMEOUT)
+{
+	long whole = self->t.file.nr - self->t.file.nr / 1000;
+	struct drains drains = {};
+	struct promote_where where;
+	int i;
+
+	ASSERT_EQ(0, promote_file_where(&self->t.file, &where));
+	EXPECT_EQ(self->t.file.nr, where.on_node[self->t.lower]);
+	EXPECT_EQ(variant->large, where.tails > self->t.file.nr / 2);
+	if (access(PROMOTE_TRACING "/events/promote", F_OK))
+		SKIP(return, "no trace events in this kernel");
+	ASSERT_EQ(0, warm_up(&self->t));
+	ASSERT_EQ(0, promote_events_start(&self->events, "promote/promote_drain"));
+	for (i = 0; i < MAX_PASSES && SINCE(SUCCESS) < whole; i++) {
+		ASSERT_EQ(0, read_at_once(&self->t.file));
+		usleep(PROMOTE_GAP_US);
+	}
+	EXPECT_LE(whole, SINCE(SUCCESS));
+	EXPECT_LT(0, promote_events_lines(&self->events, "promote_drain",
+					  add_drain, &drains));
+	printf("# the largest drain moved %ld pages\n", drains.largest);
+	EXPECT_EQ(SINCE(SUCCESS), drains.moved);
+	EXPECT_GE(self->most, drains.largest);
+	EXPECT_LT(0, drains.largest);
+	/* Not less than a folio, and not two of them. */
+	if (variant->huge)
+		EXPECT_EQ(self->most, drains.largest);
+}
+
+FIXTURE(reader)
+{
+	struct promote_test t;
+};
+
+FIXTURE_SETUP(reader)
+{
+	PROMOTE_TEST_START(NULL);
+}
+
+FIXTURE_TEARDOWN(reader)
+{
+	promote_test_end(&self->t);
+}
+
+/* 512 MiB with one preadv(), by default. */
+TEST_F_TIMEOUT(reader, pays_for_2_mib_after_a_huge_read, PROMOTE_TIMEOUT)
+{
+	long most = DRAIN_BYTES / self->t.page, before = 0;
+	int i;
+
+	ASSERT_EQ(0, sparse_file(&self->t.file, promote_test_bytes() * 8));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
+	ASSERT_LE(4 * most, self->t.file.nr);
+	ASSERT_EQ(0, warm_up(&self->t));
+	/* The first hot access only allocates the list. */
+	ASSERT_EQ(0, read_at_once(&self->t.file));
+	EXPECT_EQ(0, SINCE(QUEUED));
+	/* The next one finds more than the list can take. */
+	usleep(PROMOTE_GAP_US);
+	ASSERT_EQ(0, read_at_once(&self->t.file));
+	EXPECT_EQ(most, SINCE(QUEUED));
+	EXPECT_LT(0, SINCE(SUCCESS));
+	for (i = 0; i < 4; i++) {
+		EXPECT_GE(most, SINCE(SUCCESS) - before);
+		before = SINCE(SUCCESS);
+		usleep(PROMOTE_GAP_US);
+		ASSERT_EQ(0, read_at_once(&self->t.file));
+	}
+	EXPECT_LT(before, SINCE(SUCCESS));
+}
+
+/* CPU time of the calling thread. */
+static long long cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* CPU time of a pass with all that is between two of them. */
+static long long timed_pass(struct promote_test *t, long *moved)
+{
+	long before = promote_vmstat("pgpromote_success");
+	long long start = cpu_ns();
+
+	if (promote_file_read(&t->file))
+		return -1;
+	*moved = promote_vmstat("pgpromote_success") - before;
+	usleep(PROMOTE_GAP_US);
+	return cpu_ns() - start;
+}
+
+/*
+ * Twice: once for the read, once for the drain, which may overrun by a batch.
+ * Without that bound a pass that moves all that it reads takes ten times as
+ * long. Only where CPU time is exact.
+ */
+TEST_F_TIMEOUT(reader, takes_twice_as_long_while_promoting, PROMOTE_TIMEOUT)
+{
+	long long off = 0, on = 0, took;
+	int i, passes = 0;
+	long moved;
+
+	ASSERT_EQ(0, promote_file_make(&self->t.file, promote_test_bytes() / 2,
+				       self->t.lower, false));
+	ASSERT_EQ(0, promote_file_passes(&self->t.file, WARM_PASSES));
+	for (i = 0; i < PROMOTE_PASSES; i++) {
+		took = timed_pass(&self->t, &moved);
+		ASSERT_LT(0, took);
+		off += took;
+	}
+	off /= PROMOTE_PASSES;
+
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	for (i = 0; i < PROMOTE_PASSES; i++) {
+		took = timed_pass(&self->t, &moved);
+		ASSERT_LT(0, took);
+		if (!moved)
+			continue;
+		on += took;
+		passes++;
+	}
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
+	/* It did take several, since a pass could not move all. */
+	ASSERT_LE(3, passes);
+	EXPECT_GE(off * 22 / 10, on / passes)
+		TH_LOG("a pass takes %lld ns, while promoting %lld ns", off,
+		       on / passes);
+}
+
+TEST_HARNESS_MAIN
