@@ -210,6 +210,99 @@ TEST_F_TIMEOUT(life, exec_with_a_queue, PROMOTE_TIMEOUT)
 	EXPECT_WHOLE_FILE_MOVES();
 }
 
+/*
+ * SIGKILL arrives anywhere in a read of the whole file and in the drains after
+ * it. When the file has moved it is put back, to be moved again.
+ */
+TEST_F_TIMEOUT(life, killed_in_a_read, PROMOTE_TIMEOUT)
+{
+	int i, status, delay_ms;
+	long moved = 0;
+	pid_t pid;
+
+	for (i = 0; i < 40; i++) {
+		pid = fork();
+		if (!pid) {
+			while (!promote_file_read(&self->t.file))
+				;
+			_exit(1);
+		}
+		/* All delays up to a tenth of a second, in no order. */
+		delay_ms = i * 37 % 100;
+		usleep(20000 + delay_ms * 1000);
+		kill(pid, SIGKILL);
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+		if (SINCE(SUCCESS) < moved + self->t.file.nr)
+			continue;
+		moved = SINCE(SUCCESS);
+		ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower,
+						false));
+		ASSERT_EQ(0, promote_file_passes(&self->t.file, 3));
+	}
+	EXPECT_LT(0, SINCE(SUCCESS));
+	EXPECT_MOVES_NOW();
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+}
+
+static void *thread_reads_on(void *arg)
+{
+	while (!promote_file_read(arg))
+		;
+	return NULL;
+}
+
+struct reader_and_delay {
+	struct promote_file *file;
+	int delay_ms;
+};
+
+static void *thread_execs(void *arg)
+{
+	usleep(*(int *)arg * 1000);
+	execl("/proc/self/exe", "lifecycle", "-l", NULL);
+	_exit(99);
+}
+
+/*
+ * exec ends all other threads, whatever they have on their lists. A test program
+ * that is asked for a list of its tests skips.
+ */
+static int exec_among_readers(void *arg)
+{
+	struct reader_and_delay *exec = arg;
+	pthread_t thread;
+	int i;
+
+	fclose(stdout);
+	fclose(stderr);
+	close(1);
+	close(2);
+	for (i = 0; i < NR_CHILDREN; i++) {
+		if (pthread_create(&thread, NULL, thread_reads_on,
+				   exec->file))
+			return 98;
+	}
+	if (pthread_create(&thread, NULL, thread_execs, &exec->delay_ms))
+		return 98;
+	pause();
+	return 98;
+}
+
+TEST_F_TIMEOUT(life, exec_from_a_thread, PROMOTE_TIMEOUT)
+{
+	struct reader_and_delay exec = { .file = &self->t.file };
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		exec.delay_ms = 5 + i * 10;
+		EXPECT_EQ(KSFT_SKIP,
+			  promote_in_child(exec_among_readers, &exec));
+	}
+	EXPECT_LT(0, SINCE(QUEUED));
+	EXPECT_WHOLE_FILE_MOVES();
+}
+
 /* Queued pages are not pinned: they can be dropped, cut off, deleted. */
 TEST_F_TIMEOUT(life, fadvise_drops_queued_pages, PROMOTE_TIMEOUT)
 {
