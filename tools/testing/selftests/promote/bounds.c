@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What a reader pays at most: a drain moves no more than 2 MiB, however large
- * the read was and the folios are, and takes no longer than its reader ran.
+ * the read was and the folios are, and takes no longer than its reader ran; of
+ * many readers of the same pages one pays for each.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/uio.h>
@@ -19,6 +21,7 @@
 #define MAX_PASSES 200
 /* Passes after which any LRU takes a file for hot. */
 #define WARM_PASSES 10
+#define NR_READERS 64
 
 /*
  * A file of holes: cached as any other, and no disk is read for it. The tests
@@ -281,6 +284,83 @@ TEST_F_TIMEOUT(reader, takes_twice_as_long_while_promoting, PROMOTE_TIMEOUT)
 	EXPECT_GE(off * 22 / 10, on / passes)
 		TH_LOG("a pass takes %lld ns, while promoting %lld ns", off,
 		       on / passes);
+}
+
+struct readers {
+	struct promote_test *t;
+	pthread_barrier_t barrier;
+	int passes;
+	bool go_on;
+};
+
+/* One of the readers, between two passes. */
+static void end_of_pass(struct readers *readers)
+{
+	struct promote_test *t = readers->t;
+
+	usleep(PROMOTE_GAP_US);
+	readers->passes++;
+	readers->go_on = readers->passes < MAX_PASSES &&
+			 promote_since(&t->before, PROMOTE_SUCCESS) <
+			 t->file.nr;
+}
+
+static void *read_together(void *arg)
+{
+	struct readers *readers = arg;
+	long err = 0;
+
+	do {
+		err |= promote_file_read(&readers->t->file);
+		if (pthread_barrier_wait(&readers->barrier))
+			end_of_pass(readers);
+		pthread_barrier_wait(&readers->barrier);
+	} while (readers->go_on);
+	return (void *)err;
+}
+
+static int run_readers(struct readers *readers)
+{
+	pthread_t thread[NR_READERS];
+	long errors = 0;
+	void *err;
+	int i;
+
+	pthread_barrier_init(&readers->barrier, NULL, NR_READERS);
+	for (i = 0; i < NR_READERS; i++) {
+		if (pthread_create(&thread[i], NULL, read_together, readers))
+			return -errno;
+	}
+	for (i = 0; i < NR_READERS; i++) {
+		pthread_join(thread[i], &err);
+		errors |= (long)err;
+	}
+	pthread_barrier_destroy(&readers->barrier);
+	return errors;
+}
+
+/*
+ * What is in use by another reader when it is to be moved is refused, and
+ * queued again when it has been left alone for a while: that is the only good
+ * reason to be queued twice.
+ */
+TEST_F_TIMEOUT(reader, is_one_of_many_and_pays_alone, PROMOTE_TIMEOUT)
+{
+	struct readers readers = { .t = &self->t };
+	long nr, in_use;
+
+	ASSERT_EQ(0, sparse_file(&self->t.file, promote_test_bytes() / 8));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
+	nr = self->t.file.nr;
+	ASSERT_EQ(0, warm_up(&self->t));
+	ASSERT_EQ(0, run_readers(&readers));
+	in_use = SINCE(FAIL_BUSY) + SINCE(FAIL_LOCKED);
+	printf("# %ld pages queued %ld times, %ld in use, in %d passes\n",
+	       nr, SINCE(QUEUED), in_use, readers.passes);
+	EXPECT_EQ(nr, SINCE(SUCCESS));
+	EXPECT_LE(nr, SINCE(QUEUED));
+	EXPECT_GE(nr + nr / 10, SINCE(QUEUED) - in_use);
+	EXPECT_GE(nr, in_use);
 }
 
 TEST_HARNESS_MAIN
