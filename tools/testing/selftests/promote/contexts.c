@@ -342,11 +342,11 @@ static int read_within_limit(void *arg)
 
 	if (promote_cgroup_enter(tight->cgroup))
 		return 1;
-	err = promote_file_create(&stream, 2 * FILE_BYTES);
+	err = promote_file_create(&stream, 4 * FILE_BYTES);
 	for (i = 0; i < PROMOTE_PASSES && !err; i++) {
-		err = promote_file_read(tight->file);
+		/* More often than the stream, so as not to be reclaimed. */
+		err = promote_file_passes(tight->file, 3);
 		err = err ? err : promote_file_read(&stream);
-		usleep(PROMOTE_GAP_US);
 	}
 	promote_file_remove(&stream);
 	return err ? 2 : 0;
@@ -362,7 +362,7 @@ TEST_F_TIMEOUT(mark, reclaim_by_the_reader, PROMOTE_TIMEOUT)
 
 	if (!promote_cgroup("tight", self->t.cgroup, sizeof(self->t.cgroup)))
 		SKIP(return, "no cpuset and memory controllers");
-	snprintf(bytes, sizeof(bytes), "%lu", 2 * FILE_BYTES);
+	snprintf(bytes, sizeof(bytes), "%lu", 4 * FILE_BYTES);
 	ASSERT_EQ(0, promote_cgroup_set(self->t.cgroup, "memory.max", bytes));
 	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));
 	ASSERT_EQ(0, promote_in_child(place_in_cgroup, &tight));
