@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What can become of a folio while it waits on a list: it is cut off, punched
+ * out, dropped, used for something else, mapped, written, pinned, poisoned. No
+ * reference is held, so nothing of that may be delayed, and only what is still
+ * the same may move. What never can move is not tried all the time.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <linux/kernel-page-flags.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "promote_test.h"
+#include "promote_queue.h"
+
+#define DROP_CACHES "/proc/sys/vm/drop_caches"
+#define HWPOISON "/sys/kernel/debug/hwpoison/"
+/* Writeback would clean the pages under the test. */
+#define WRITEBACK_PERIOD "/proc/sys/vm/dirty_writeback_centisecs"
+#define FILE_PAGES PROMOTE_QUEUE_PAGES
+#define HALF (FILE_PAGES / 2)
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef KPF_PRIVATE
+#define KPF_PRIVATE 35
+#endif
+
+/* In FIXTURE_SETUP(): a file in the lower tier, and a list to put it on. */
+#define START()								\
+do {									\
+	PROMOTE_TEST_START(NULL);					\
+	ASSERT_EQ(0, promote_set(&self->t.saved, WRITEBACK_PERIOD, "0")); \
+	ASSERT_EQ(0, promote_queue_start(&self->queue, self->t.lower));	\
+	ASSERT_EQ(0, promote_file_make(&self->t.file,			\
+				       FILE_PAGES * self->t.page,	\
+				       self->t.lower, false));		\
+} while (0)
+
+/* In FIXTURE_TEARDOWN() */
+#define END()								\
+do {									\
+	promote_queue_end(&self->queue);				\
+	promote_test_end(&self->t);					\
+} while (0)
+
+#define RECORD()							\
+	ASSERT_EQ(0, promote_queue_record(&self->queue, &self->t.file,	\
+					  &self->t.before))
+
+#define DRAIN() ASSERT_EQ(0, promote_queue_drain(&self->queue))
+
+/* So many folios of the file have moved, and as many as have not are refused. */
+#define EXPECT_FILE_MOVED(nr)						\
+do {									\
+	EXPECT_MOVED((nr) + self->queue.rung);				\
+	EXPECT_EQ(FILE_PAGES - (nr),					\
+		  promote_refused_since(&self->t.before));		\
+} while (0)
+
+/* All of the file leaves the page cache. */
+FIXTURE(gone)
+{
+	struct promote_test t;
+	struct promote_queue queue;
+};
+
+FIXTURE_VARIANT(gone)
+{
+	int (*go)(struct promote_file *file);
+};
+
+static int cut_off(struct promote_file *file)
+{
+	return ftruncate(file->fd, 0) ?: ftruncate(file->fd, file->size);
+}
+
+FIXTURE_VARIANT_ADD(gone, truncated)
+{
+	.go = cut_off,
+};
+
+static int punch_hole(struct promote_file *file)
+{
+	return fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			 0, file->size);
+}
+
+FIXTURE_VARIANT_ADD(gone, hole_punched)
+{
+	.go = punch_hole,
+};
+
+static int invalidate(struct promote_file *file)
+{
+	return posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+FIXTURE_VARIANT_ADD(gone, invalidated)
+{
+	.go = invalidate,
+};
+
+static int drop_caches(struct promote_file *file)
+{
+	return promote_write(DROP_CACHES, "1");
+}
+
+FIXTURE_VARIANT_ADD(gone, caches_dropped)
+{
+	.go = drop_caches,
+};
+
+/* Written past the page cache, which is invalidated for that. */
+static int write_direct(struct promote_file *file)
+{
+	int fd = open(file->path, O_WRONLY | O_DIRECT), err;
+	void *data;
+
+	if (fd < 0 || posix_memalign(&data, 1 << 16, file->size))
+		return -1;
+	memset(data, 'd', file->size);
+	err = pwrite(fd, data, file->size, 0) != (ssize_t)file->size;
+	free(data);
+	close(fd);
+	return err;
+}
+
+FIXTURE_VARIANT_ADD(gone, written_directly)
+{
+	.go = write_direct,
+};
+
+FIXTURE_SETUP(gone)
+{
+	START();
+}
+
+FIXTURE_TEARDOWN(gone)
+{
+	END();
+}
+
+TEST_F_TIMEOUT(gone, is_stale, PROMOTE_TIMEOUT)
+{
+	void *bell;
+
+	RECORD();
+	/* What is mapped is not dropped with the caches. */
+	ASSERT_EQ(0, promote_queue_hold_bell(&self->queue, &bell));
+	ASSERT_EQ(0, variant->go(&self->t.file));
+	munmap(bell, self->queue.bell.size);
+	ASSERT_EQ(0, promote_file_resident(&self->t.file));
+	DRAIN();
+	EXPECT_FILE_MOVED(0);
+	EXPECT_EQ(FILE_PAGES, SINCE(FAIL_STALE));
+	EXPECT_EQ(0, promote_file_resident(&self->t.file));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+/* When it is written at once this is a folio of 32 pages and one of 16. */
+#define LARGE_PAGES 48
+
+/* The pages of the file become those of something that nobody reads. */
+FIXTURE(reused)
+{
+	struct promote_test t;
+	struct promote_queue queue;
+	struct promote_file cold;
+	unsigned long pfns[LARGE_PAGES];
+};
+
+FIXTURE_VARIANT(reused)
+{
+	bool large;	/* what they were */
+	bool anon;	/* what they are */
+};
+
+FIXTURE_VARIANT_ADD(reused, by_a_cold_file)
+{
+};
+
+FIXTURE_VARIANT_ADD(reused, by_anonymous_memory)
+{
+	.anon = true,
+};
+
+FIXTURE_VARIANT_ADD(reused, large_by_a_cold_file)
+{
+	.large = true,
+};
+
+FIXTURE_SETUP(reused)
+{
+	START();
+}
+
+FIXTURE_TEARDOWN(reused)
+{
+	promote_file_remove(&self->cold);
+	END();
+}
+
+static long in_both(const unsigned long *a, long nr_a, const unsigned long *b,
+		    long nr_b)
+{
+	long i, j, nr = 0;
+
+	for (i = 0; i < nr_a; i++) {
+		for (j = 0; j < nr_b; j++)
+			nr += a[i] == b[j];
+	}
+	return nr;
+}
+
+#define REUSE_BYTES (4UL << 20)
+#define REUSE_PAGES (REUSE_BYTES >> 12)
+
+/* Allocate from a node, and count what the file has had of that. */
+static long reuse_anon(unsigned long *pfns, long nr_pfns, int node)
+{
+	static unsigned long now[REUSE_PAGES];
+	long nr, page = sysconf(_SC_PAGESIZE);
+	char *start;
+
+	start = mmap(NULL, REUSE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (start == MAP_FAILED)
+		return -1;
+	madvise(start, REUSE_BYTES, MADV_NOHUGEPAGE);
+	promote_policy(MPOL_BIND, node);
+	if (madvise(start, REUSE_BYTES, MADV_POPULATE_WRITE))
+		return -1;
+	promote_policy(MPOL_DEFAULT, -1);
+	nr = REUSE_BYTES / page;
+	if (promote_map_pfns(start, nr, now))
+		return -1;
+	return in_both(pfns, nr_pfns, now, nr);
+}
+
+static long reuse_file(unsigned long *pfns, long nr_pfns,
+		       struct promote_file *cold, int node)
+{
+	static unsigned long now[REUSE_PAGES];
+
+	if (promote_file_place(cold, node, false) ||
+	    promote_file_pfns(cold, now))
+		return -1;
+	return in_both(pfns, nr_pfns, now, cold->nr);
+}
+
+static int make_large(struct promote_file *file, long page)
+{
+	promote_file_remove(file);
+	return promote_file_create(file, LARGE_PAGES * page);
+}
+
+TEST_F_TIMEOUT(reused, stays_where_it_is, PROMOTE_TIMEOUT)
+{
+	struct promote_file *file = &self->t.file, *cold = &self->cold;
+	long reused;
+
+	ASSERT_EQ(0, promote_file_create(cold, REUSE_BYTES));
+	ASSERT_EQ(0, promote_file_drop(cold));
+	if (variant->large)
+		ASSERT_EQ(0, make_large(file, self->t.page));
+	RECORD();
+	ASSERT_EQ(variant->large ? 2 : FILE_PAGES, self->queue.nr_folios);
+	ASSERT_EQ(0, promote_file_pfns(file, self->pfns));
+	ASSERT_EQ(0, invalidate(file));
+	ASSERT_EQ(0, promote_file_resident(file));
+	if (variant->anon)
+		reused = reuse_anon(self->pfns, file->nr, self->t.lower);
+	else
+		reused = reuse_file(self->pfns, file->nr, cold, self->t.lower);
+	/* The kernel has a use for a few as well. */
+	ASSERT_LE(file->nr / 2, reused);
+	DRAIN();
+	EXPECT_MOVED(self->queue.rung);
+	EXPECT_ALL_REFUSED_AS(STALE, variant->large ? 2 : FILE_PAGES);
+	if (!variant->anon)
+		EXPECT_TRUE(promote_file_is_on(cold, self->t.lower));
+	EXPECT_EQ(0, promote_file_check(cold));
+	ASSERT_EQ(0, promote_file_place(file, self->t.lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+FIXTURE(waiting)
+{
+	struct promote_test t;
+	struct promote_queue queue;
+	unsigned long pfns[FILE_PAGES], later[FILE_PAGES];
+	char tmpfs[32];
+};
+
+FIXTURE_SETUP(waiting)
+{
+	START();
+}
+
+FIXTURE_TEARDOWN(waiting)
+{
+	END();
+	if (self->tmpfs[0])
+		promote_tmpfs_end(self->tmpfs);
+}
+
+/* One that is gone or in use does not stop the others. */
+TEST_F_TIMEOUT(waiting, hole_in_the_middle, PROMOTE_TIMEOUT)
+{
+	long page = self->t.page;
+
+	RECORD();
+	ASSERT_EQ(0, fallocate(self->t.file.fd,
+			       FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			       HALF / 2 * page, HALF * page));
+	ASSERT_EQ(HALF, promote_file_resident(&self->t.file));
+	DRAIN();
+	EXPECT_FILE_MOVED(HALF);
+	EXPECT_EQ(HALF, SINCE(FAIL_STALE));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+TEST_F_TIMEOUT(waiting, mapped_in_part, PROMOTE_TIMEOUT)
+{
+	long size = HALF * self->t.page;
+	void *map;
+
+	RECORD();
+	map = mmap(NULL, size, PROT_READ, MAP_SHARED, self->t.file.fd, 0);
+	ASSERT_NE(MAP_FAILED, map);
+	ASSERT_EQ(0, madvise(map, size, MADV_POPULATE_READ));
+	DRAIN();
+	EXPECT_FILE_MOVED(HALF);
+	EXPECT_EQ(HALF, SINCE(FAIL_MAPPED));
+	ASSERT_EQ(0, munmap(map, size));
+	EXPECT_MOVES_NOW();
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+}
+
+TEST_F_TIMEOUT(waiting, mapped_in_between, PROMOTE_TIMEOUT)
+{
+	RECORD();
+	ASSERT_EQ(0, promote_file_pfns(&self->t.file, self->pfns));
+	DRAIN();
+	EXPECT_FILE_MOVED(FILE_PAGES);
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
+}
+
+/* Once written the pages have buffers, and those a reference. */
+TEST_F_TIMEOUT(waiting, private_data, PROMOTE_TIMEOUT)
+{
+	long i, private = 0;
+
+	RECORD();
+	ASSERT_EQ(0, promote_file_overwrite(&self->t.file));
+	ASSERT_EQ(0, fsync(self->t.file.fd));
+	ASSERT_EQ(0, promote_file_pfns(&self->t.file, self->pfns));
+	for (i = 0; i < FILE_PAGES; i++)
+		private += promote_page_flags(self->pfns[i]) >> KPF_PRIVATE & 1;
+	if (!private)
+		SKIP(return, "no private data on this file system");
+	EXPECT_EQ(FILE_PAGES, private);
+	DRAIN();
+	EXPECT_FILE_MOVED(FILE_PAGES);
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+}
+
+/* Pin the memory of a file, as for DMA: buffers of an io_uring. */
+static int pin(struct promote_file *file)
+{
+	struct io_uring_params params = { };
+	struct iovec iov = { .iov_len = file->size };
+	int ring = syscall(SYS_io_uring_setup, 1, &params);
+	int err = 0;
+
+	if (ring < 0)
+		return -errno;
+	iov.iov_base = mmap(NULL, file->size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED, file->fd, 0);
+	if (iov.iov_base == MAP_FAILED)
+		err = -errno;
+	else if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS,
+			 &iov, 1))
+		err = -errno;
+	else
+		munmap(iov.iov_base, file->size);
+	if (!err)
+		return ring;
+	close(ring);
+	return err;
+}
+
+static int unpin(int ring)
+{
+	int err = syscall(SYS_io_uring_register, ring,
+			  IORING_UNREGISTER_BUFFERS, NULL, 0);
+
+	return close(ring) ? -errno : err;
+}
+
+TEST_F_TIMEOUT(waiting, pinned_for_dma, PROMOTE_TIMEOUT)
+{
+	int ring;
+
+	promote_file_remove(&self->t.file);
+	strcpy(self->tmpfs, "/tmp/promote.XXXXXX");
+	ASSERT_EQ(0, promote_tmpfs_start(self->tmpfs));
+	ASSERT_EQ(0, promote_file_create(&self->t.file,
+					 FILE_PAGES * self->t.page));
+	RECORD();
+	ring = pin(&self->t.file);
+	if (ring == -ENOSYS)
+		SKIP(return, "no CONFIG_IO_URING in this kernel");
+	ASSERT_LE(0, ring);
+	ASSERT_EQ(0, promote_file_pfns(&self->t.file, self->pfns));
+	DRAIN();
+	EXPECT_FILE_MOVED(0);
+	EXPECT_EQ(FILE_PAGES, SINCE(FAIL_BUSY));
+	/* The device must not write to what the file no longer has. */
+	ASSERT_EQ(0, promote_file_pfns(&self->t.file, self->later));
+	EXPECT_EQ(0, memcmp(self->pfns, self->later, sizeof(self->pfns)));
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+	ASSERT_EQ(0, unpin(ring));
+	EXPECT_MOVES_NOW();
+	EXPECT_EQ(0, promote_file_check(&self->t.file));
+}
+
+/* Memory failure takes the page out of the page cache, and the LRU. */
+TEST_F_TIMEOUT(waiting, poisoned, PROMOTE_TIMEOUT)
+{
+	const unsigned long *bad = &self->pfns[HALF];
+
+	if (access(HWPOISON "corrupt-pfn", W_OK))
+		SKIP(return, "no CONFIG_HWPOISON_INJECT in this kernel");
+	RECORD();
+	ASSERT_EQ(0, promote_file_pfns(&self->t.file, self->pfns));
+	ASSERT_EQ(0, promote_write_number(HWPOISON "corrupt-pfn", *bad));
+	EXPECT_TRUE(promote_page_flags(*bad) >> KPF_HWPOISON & 1);
+	EXPECT_EQ(FILE_PAGES - 1, promote_file_resident(&self->t.file));
+	DRAIN();
+	EXPECT_FILE_MOVED(FILE_PAGES - 1);
+	/* It was left alone, or it could not be brought back. */
+	EXPECT_TRUE(promote_page_flags(*bad) >> KPF_HWPOISON & 1);
+	ASSERT_EQ(0, promote_write_number(HWPOISON "unpoison-pfn", *bad));
+	ASSERT_EQ(0, promote_file_check(&self->t.file));
+	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
+	EXPECT_MOVES_NOW();
+}
+
+/* What can never move, and is read all the time. */
+FIXTURE(permanent)
+{
+	struct promote_test t;
+	struct promote_queue queue;
+	int pipes[2];
+};
+
+FIXTURE_VARIANT(permanent)
+{
+	enum promote_counter reason;
+	int (*begin)(struct promote_file *file, int pipes[2]);
+	int (*end)(struct promote_file *file, int pipes[2]);
+};
+
+static int release_pipe(struct promote_file *file, int pipes[2])
+{
+	return close(pipes[0]) | close(pipes[1]);
+}
+
+FIXTURE_VARIANT_ADD(permanent, busy)
+{
+	.reason = PROMOTE_FAIL_BUSY,
+	.begin = promote_file_to_pipe,
+	.end = release_pipe,
+};
+
+static int make_dirty(struct promote_file *file, int pipes[2])
+{
+	return promote_file_overwrite(file);
+}
+
+static int make_clean(struct promote_file *file, int pipes[2])
+{
+	return fsync(file->fd);
+}
+
+FIXTURE_VARIANT_ADD(permanent, dirty)
+{
+	.reason = PROMOTE_FAIL_DIRTY,
+	.begin = make_dirty,
+	.end = make_clean,
+};
+
+FIXTURE_SETUP(permanent)
+{
+	START();
+}
+
+FIXTURE_TEARDOWN(permanent)
+{
+	END();
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+#define HOT_MS 3500
+#define HOT_PASSES 40
+
+TEST_F_TIMEOUT(permanent, backs_off, PROMOTE_TIMEOUT)
+{
+	long start, seconds;
+	int passes = 0;
+
+	RECORD();
+	ASSERT_EQ(0, variant->begin(&self->t.file, self->pipes));
+	DRAIN();
+	ASSERT_EQ(FILE_PAGES, promote_since(&self->t.before, variant->reason));
+	promote_count(&self->t.before);
+	start = now_ms();
+	while (passes++ < HOT_PASSES || now_ms() - start < HOT_MS)
+		ASSERT_EQ(0, promote_file_passes(&self->t.file, 1));
+	seconds = (now_ms() - start) / 1000;
+	/* Once a second each, and not never. */
+	EXPECT_LE(2 * FILE_PAGES, promote_since(&self->t.before,
+						variant->reason));
+	EXPECT_GE((seconds + 1) * FILE_PAGES, SINCE(DRAINED));
+	EXPECT_EQ(SINCE(DRAINED), promote_since(&self->t.before,
+						variant->reason));
+	EXPECT_MOVED(0);
+	ASSERT_EQ(0, variant->end(&self->t.file, self->pipes));
+	EXPECT_MOVES_NOW();
+}
+
+TEST_HARNESS_MAIN
