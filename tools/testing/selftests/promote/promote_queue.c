@@ -136,6 +136,22 @@ unsigned long long promote_page_flags(unsigned long pfn)
 	return flags;
 }
 
+/* How many pages of the file have this bit set in /proc/kpageflags? */
+long promote_file_flagged(struct promote_file *file, int flag)
+{
+	unsigned long *pfns = calloc(file->nr, sizeof(*pfns));
+	long i, nr = 0;
+
+	if (!pfns || promote_file_pfns(file, pfns)) {
+		free(pfns);
+		return -1;
+	}
+	for (i = 0; i < file->nr; i++)
+		nr += promote_page_flags(pfns[i]) >> flag & 1;
+	free(pfns);
+	return nr;
+}
+
 static int warm(struct promote_file *file)
 {
 	int err = promote_file_passes(file, WARM_PASSES);

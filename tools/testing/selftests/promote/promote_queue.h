@@ -39,6 +39,7 @@ int promote_file_move(struct promote_file *file, int node);
 int promote_file_pfns(struct promote_file *file, unsigned long *pfns);
 int promote_map_pfns(void *start, long nr, unsigned long *pfns);
 unsigned long long promote_page_flags(unsigned long pfn);
+long promote_file_flagged(struct promote_file *file, int flag);
 
 /* A tmpfs of its own for the files that are created from now on. */
 int promote_tmpfs_start(char *dir);

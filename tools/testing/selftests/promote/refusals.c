@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kernel-page-flags.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
 #include <string.h>
@@ -132,6 +133,7 @@ TEST_F_TIMEOUT(refused, dirty, PROMOTE_TIMEOUT)
 				       self->t.lower, false));
 	RECORD();
 	ASSERT_EQ(0, promote_file_overwrite(&self->t.file));
+	EXPECT_EQ(FILE_PAGES, promote_file_flagged(&self->t.file, KPF_DIRTY));
 	EXPECT_FILE_REFUSED_AS(DIRTY, "dirty");
 	ASSERT_EQ(0, fsync(self->t.file.fd));
 	EXPECT_MOVES_NOW();
@@ -164,14 +166,6 @@ static int limit_writes(struct promote_test *t, const char *limit)
 	return promote_cgroup_set(t->cgroup, "io.max", text);
 }
 
-static long cgroup_writeback(struct promote_test *t)
-{
-	char path[PATH_MAX + 32];
-
-	snprintf(path, sizeof(path), "%s/memory.stat", t->cgroup);
-	return promote_stat(path, "file_writeback");
-}
-
 /* Writeback begins, and does not end before the limit is lifted. */
 TEST_F_TIMEOUT(refused, writeback, PROMOTE_TIMEOUT)
 {
@@ -186,10 +180,10 @@ TEST_F_TIMEOUT(refused, writeback, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_file_overwrite(&self->t.file));
 	EXPECT_EQ(0, sync_file_range(self->t.file.fd, 0, 0,
 				     SYNC_FILE_RANGE_WRITE));
-	EXPECT_EQ((long)self->t.file.size, cgroup_writeback(&self->t));
+	EXPECT_EQ(FILE_PAGES, promote_file_flagged(&self->t.file, KPF_WRITEBACK));
 	err = promote_queue_drain(&self->queue);
 	/* Before anything can fail, or the file could never be removed. */
-	EXPECT_EQ((long)self->t.file.size, cgroup_writeback(&self->t));
+	EXPECT_EQ(FILE_PAGES, promote_file_flagged(&self->t.file, KPF_WRITEBACK));
 	ASSERT_EQ(0, limit_writes(&self->t, "max"));
 	ASSERT_EQ(0, fsync(self->t.file.fd));
 	ASSERT_EQ(0, err);
