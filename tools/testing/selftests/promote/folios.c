@@ -173,8 +173,8 @@ TEST_F_TIMEOUT(gone, is_stale, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-/* When it is written at once this is a folio of 32 pages and one of 16. */
-#define LARGE_PAGES 48
+/* When it is written at once this is a folio of 8 pages and one of 4. */
+#define LARGE_PAGES 12
 
 /* The pages of the file become those of something that nobody reads. */
 FIXTURE(reused)
@@ -182,39 +182,17 @@ FIXTURE(reused)
 	struct promote_test t;
 	struct promote_queue queue;
 	struct promote_file cold;
-	unsigned long pfns[LARGE_PAGES];
+	unsigned long pfns[FILE_PAGES];
 };
 
 FIXTURE_VARIANT(reused)
 {
-	bool large;	/* what they were */
-	bool anon;	/* what they are */
+	bool large;
+	long (*reuse)(unsigned long *pfns, struct promote_file *cold, int node);
 };
 
-FIXTURE_VARIANT_ADD(reused, by_a_cold_file)
-{
-};
-
-FIXTURE_VARIANT_ADD(reused, by_anonymous_memory)
-{
-	.anon = true,
-};
-
-FIXTURE_VARIANT_ADD(reused, large_by_a_cold_file)
-{
-	.large = true,
-};
-
-FIXTURE_SETUP(reused)
-{
-	START();
-}
-
-FIXTURE_TEARDOWN(reused)
-{
-	promote_file_remove(&self->cold);
-	END();
-}
+#define REUSE_BYTES (4UL << 20)
+#define REUSE_PAGES (REUSE_BYTES >> 12)
 
 static long in_both(const unsigned long *a, long nr_a, const unsigned long *b,
 		    long nr_b)
@@ -223,79 +201,107 @@ static long in_both(const unsigned long *a, long nr_a, const unsigned long *b,
 
 	for (i = 0; i < nr_a; i++) {
 		for (j = 0; j < nr_b; j++)
-			nr += a[i] == b[j];
+			nr += a[i] && a[i] == b[j];
 	}
 	return nr;
 }
 
-#define REUSE_BYTES (4UL << 20)
-#define REUSE_PAGES (REUSE_BYTES >> 12)
-
-/* Allocate from a node, and count what the file has had of that. */
-static long reuse_anon(unsigned long *pfns, long nr_pfns, int node)
+/* How many of these pages does the file have now? */
+static long had_before(unsigned long *pfns, struct promote_file *cold)
 {
 	static unsigned long now[REUSE_PAGES];
-	long nr, page = sysconf(_SC_PAGESIZE);
-	char *start;
+
+	if (promote_file_pfns(cold, now))
+		return -1;
+	return in_both(pfns, FILE_PAGES, now, cold->nr);
+}
+
+static long by_file(unsigned long *pfns, struct promote_file *cold, int node)
+{
+	if (promote_file_make(cold, REUSE_BYTES, node, false))
+		return -1;
+	return had_before(pfns, cold);
+}
+
+FIXTURE_VARIANT_ADD(reused, by_a_cold_file)
+{
+	.reuse = by_file,
+};
+
+static long by_large(unsigned long *pfns, struct promote_file *cold, int node)
+{
+	if (promote_policy(MPOL_BIND, node) ||
+	    promote_file_create(cold, LARGE_PAGES * sysconf(_SC_PAGESIZE)) ||
+	    fsync(cold->fd) || promote_policy(MPOL_DEFAULT, -1))
+		return -1;
+	return had_before(pfns, cold);
+}
+
+FIXTURE_VARIANT_ADD(reused, by_large_folios)
+{
+	.large = true,
+	.reuse = by_large,
+};
+
+/* It ends with the test. */
+static long by_anon(unsigned long *pfns, struct promote_file *cold, int node)
+{
+	static unsigned long now[REUSE_PAGES];
+	long nr = REUSE_BYTES / sysconf(_SC_PAGESIZE);
+	void *start;
 
 	start = mmap(NULL, REUSE_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (start == MAP_FAILED)
+	if (start == MAP_FAILED || promote_policy(MPOL_BIND, node))
 		return -1;
 	madvise(start, REUSE_BYTES, MADV_NOHUGEPAGE);
-	promote_policy(MPOL_BIND, node);
-	if (madvise(start, REUSE_BYTES, MADV_POPULATE_WRITE))
+	if (madvise(start, REUSE_BYTES, MADV_POPULATE_WRITE) ||
+	    promote_policy(MPOL_DEFAULT, -1) ||
+	    promote_map_pfns(start, nr, now))
 		return -1;
-	promote_policy(MPOL_DEFAULT, -1);
-	nr = REUSE_BYTES / page;
-	if (promote_map_pfns(start, nr, now))
-		return -1;
-	return in_both(pfns, nr_pfns, now, nr);
+	return in_both(pfns, FILE_PAGES, now, nr);
 }
 
-static long reuse_file(unsigned long *pfns, long nr_pfns,
-		       struct promote_file *cold, int node)
+FIXTURE_VARIANT_ADD(reused, by_anonymous_memory)
 {
-	static unsigned long now[REUSE_PAGES];
+	.reuse = by_anon,
+};
 
-	if (promote_file_place(cold, node, false) ||
-	    promote_file_pfns(cold, now))
-		return -1;
-	return in_both(pfns, nr_pfns, now, cold->nr);
-}
-
-static int make_large(struct promote_file *file, long page)
+FIXTURE_SETUP(reused)
 {
-	promote_file_remove(file);
-	return promote_file_create(file, LARGE_PAGES * page);
+	START();
+	if (!variant->large)
+		return;
+	promote_file_remove(&self->t.file);
+	ASSERT_EQ(0, promote_file_create(&self->t.file,
+					 LARGE_PAGES * self->t.page));
 }
 
-TEST_F_TIMEOUT(reused, stays_where_it_is, PROMOTE_TIMEOUT)
+FIXTURE_TEARDOWN(reused)
+{
+	promote_file_remove(&self->cold);
+	END();
+}
+
+TEST_F_TIMEOUT(reused, is_stale, PROMOTE_TIMEOUT)
 {
 	struct promote_file *file = &self->t.file, *cold = &self->cold;
-	long reused;
 
-	ASSERT_EQ(0, promote_file_create(cold, REUSE_BYTES));
-	ASSERT_EQ(0, promote_file_drop(cold));
-	if (variant->large)
-		ASSERT_EQ(0, make_large(file, self->t.page));
 	RECORD();
-	ASSERT_EQ(variant->large ? 2 : FILE_PAGES, self->queue.nr_folios);
+	EXPECT_EQ(variant->large ? 2 : FILE_PAGES, self->queue.nr_folios);
 	ASSERT_EQ(0, promote_file_pfns(file, self->pfns));
 	ASSERT_EQ(0, invalidate(file));
 	ASSERT_EQ(0, promote_file_resident(file));
-	if (variant->anon)
-		reused = reuse_anon(self->pfns, file->nr, self->t.lower);
-	else
-		reused = reuse_file(self->pfns, file->nr, cold, self->t.lower);
 	/* The kernel has a use for a few as well. */
-	ASSERT_LE(file->nr / 2, reused);
+	ASSERT_LE(file->nr / 2, variant->reuse(self->pfns, cold,
+					       self->t.lower));
 	DRAIN();
 	EXPECT_MOVED(self->queue.rung);
 	EXPECT_ALL_REFUSED_AS(STALE, variant->large ? 2 : FILE_PAGES);
-	if (!variant->anon)
+	if (cold->nr) {
 		EXPECT_TRUE(promote_file_is_on(cold, self->t.lower));
-	EXPECT_EQ(0, promote_file_check(cold));
+		EXPECT_EQ(0, promote_file_check(cold));
+	}
 	ASSERT_EQ(0, promote_file_place(file, self->t.lower, false));
 	EXPECT_MOVES_NOW();
 }
