@@ -23,7 +23,6 @@
 #include "promote_test.h"
 #include "promote_queue.h"
 
-#define DROP_CACHES "/proc/sys/vm/drop_caches"
 #define HWPOISON "/sys/kernel/debug/hwpoison/"
 /* Writeback would clean the pages under the test. */
 #define WRITEBACK_PERIOD "/proc/sys/vm/dirty_writeback_centisecs"
@@ -81,10 +80,10 @@ FIXTURE(gone)
 
 FIXTURE_VARIANT(gone)
 {
-	int (*go)(struct promote_file *file);
+	int (*go)(struct promote_file *file, struct promote_queue *q);
 };
 
-static int cut_off(struct promote_file *file)
+static int cut_off(struct promote_file *file, struct promote_queue *q)
 {
 	return ftruncate(file->fd, 0) ?: ftruncate(file->fd, file->size);
 }
@@ -94,7 +93,7 @@ FIXTURE_VARIANT_ADD(gone, truncated)
 	.go = cut_off,
 };
 
-static int punch_hole(struct promote_file *file)
+static int punch_hole(struct promote_file *file, struct promote_queue *q)
 {
 	return fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			 0, file->size);
@@ -105,7 +104,7 @@ FIXTURE_VARIANT_ADD(gone, hole_punched)
 	.go = punch_hole,
 };
 
-static int invalidate(struct promote_file *file)
+static int invalidate(struct promote_file *file, struct promote_queue *q)
 {
 	return posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
 }
@@ -115,9 +114,9 @@ FIXTURE_VARIANT_ADD(gone, invalidated)
 	.go = invalidate,
 };
 
-static int drop_caches(struct promote_file *file)
+static int drop_caches(struct promote_file *file, struct promote_queue *q)
 {
-	return promote_write(DROP_CACHES, "1");
+	return promote_queue_drop_caches(q);
 }
 
 FIXTURE_VARIANT_ADD(gone, caches_dropped)
@@ -126,7 +125,7 @@ FIXTURE_VARIANT_ADD(gone, caches_dropped)
 };
 
 /* Written past the page cache, which is invalidated for that. */
-static int write_direct(struct promote_file *file)
+static int write_direct(struct promote_file *file, struct promote_queue *q)
 {
 	int fd = open(file->path, O_WRONLY | O_DIRECT), err;
 	void *data;
@@ -157,13 +156,8 @@ FIXTURE_TEARDOWN(gone)
 
 TEST_F_TIMEOUT(gone, is_stale, PROMOTE_TIMEOUT)
 {
-	void *bell;
-
 	RECORD();
-	/* What is mapped is not dropped with the caches. */
-	ASSERT_EQ(0, promote_queue_hold_bell(&self->queue, &bell));
-	ASSERT_EQ(0, variant->go(&self->t.file));
-	munmap(bell, self->queue.bell.size);
+	ASSERT_EQ(0, variant->go(&self->t.file, &self->queue));
 	ASSERT_EQ(0, promote_file_resident(&self->t.file));
 	DRAIN();
 	EXPECT_FILE_MOVED(0);
@@ -290,7 +284,7 @@ TEST_F_TIMEOUT(reused, is_stale, PROMOTE_TIMEOUT)
 	RECORD();
 	EXPECT_EQ(variant->large ? 2 : FILE_PAGES, self->queue.nr_folios);
 	ASSERT_EQ(0, promote_file_pfns(file, self->pfns));
-	ASSERT_EQ(0, invalidate(file));
+	ASSERT_EQ(0, invalidate(file, &self->queue));
 	ASSERT_EQ(0, promote_file_resident(file));
 	/* The kernel has a use for a few as well. */
 	ASSERT_LE(file->nr / 2, variant->reuse(self->pfns, cold,

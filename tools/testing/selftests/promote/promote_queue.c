@@ -379,11 +379,24 @@ int promote_file_to_pipe(struct promote_file *file, int pipes[2])
 	return promote_in_child(fill_pipe, &arg);
 }
 
-/* Keep the bell in the page cache; undone with munmap(). */
-int promote_queue_hold_bell(struct promote_queue *q, void **map)
+/**
+ * promote_queue_drop_caches - drop the page cache of all files but the bell
+ * @q: the queue
+ *
+ * What is mapped is not dropped, but taken for cold.
+ */
+int promote_queue_drop_caches(struct promote_queue *q)
 {
-	*map = map_file(&q->bell);
-	return *map ? 0 : -errno;
+	void *map = map_file(&q->bell);
+	int err;
+
+	if (!map)
+		return -errno;
+	err = promote_write("/proc/sys/vm/drop_caches", "1");
+	munmap(map, q->bell.size);
+	err = err ? err : promote_write(PROMOTE_SWITCH, "0");
+	err = err ? err : warm(&q->bell);
+	return err ? err : promote_write(PROMOTE_SWITCH, "1");
 }
 
 /**

@@ -27,7 +27,7 @@ int promote_queue_start(struct promote_queue *q, int node);
 int promote_queue_record(struct promote_queue *q, struct promote_file *file,
 			 struct promote_counts *before);
 int promote_queue_drain(struct promote_queue *q);
-int promote_queue_hold_bell(struct promote_queue *q, void **map);
+int promote_queue_drop_caches(struct promote_queue *q);
 void promote_queue_end(struct promote_queue *q);
 
 /* Accesses and writes that are not those of the caller. */

@@ -467,10 +467,11 @@ static void set_size(struct promote_file *file, size_t size)
 int promote_file_new(struct promote_file *file, size_t size)
 {
 	const char *dir = getenv("TMPDIR");
+	static int serial;
 
 	set_size(file, size);
-	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
-		 dir ? dir : ".", (int)getpid());
+	snprintf(file->path, sizeof(file->path), "%s/promote.%d.%d",
+		 dir ? dir : ".", (int)getpid(), serial++);
 	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	return file->fd < 0 ? -errno : 0;
 }
