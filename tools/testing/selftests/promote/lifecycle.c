@@ -252,14 +252,24 @@ static void *thread_reads_on(void *arg)
 	return NULL;
 }
 
-struct reader_and_delay {
+struct exec_arg {
 	struct promote_file *file;
+	struct promote_counts before;
 	int delay_ms;
 };
 
+/* When the others have something on their lists, and somewhat later. */
 static void *thread_execs(void *arg)
 {
-	usleep(*(int *)arg * 1000);
+	struct exec_arg *exec = arg;
+	int tries;
+
+	for (tries = 0; tries < 1000; tries++) {
+		if (promote_since(&exec->before, PROMOTE_QUEUED))
+			break;
+		usleep(10000);
+	}
+	usleep(exec->delay_ms * 1000);
 	execl("/proc/self/exe", "lifecycle", "-l", NULL);
 	_exit(99);
 }
@@ -270,7 +280,7 @@ static void *thread_execs(void *arg)
  */
 static int exec_among_readers(void *arg)
 {
-	struct reader_and_delay *exec = arg;
+	struct exec_arg *exec = arg;
 	pthread_t thread;
 	int i;
 
@@ -283,7 +293,7 @@ static int exec_among_readers(void *arg)
 				   exec->file))
 			return 98;
 	}
-	if (pthread_create(&thread, NULL, thread_execs, &exec->delay_ms))
+	if (pthread_create(&thread, NULL, thread_execs, exec))
 		return 98;
 	pause();
 	return 98;
@@ -291,11 +301,12 @@ static int exec_among_readers(void *arg)
 
 TEST_F_TIMEOUT(life, exec_from_a_thread, PROMOTE_TIMEOUT)
 {
-	struct reader_and_delay exec = { .file = &self->t.file };
+	struct exec_arg exec = { .file = &self->t.file };
 	int i;
 
-	for (i = 0; i < 10; i++) {
-		exec.delay_ms = 5 + i * 10;
+	for (i = 0; i < 10 && SINCE(SUCCESS) < self->t.file.nr; i++) {
+		promote_count(&exec.before);
+		exec.delay_ms = i * 10;
 		EXPECT_EQ(KSFT_SKIP,
 			  promote_in_child(exec_among_readers, &exec));
 	}

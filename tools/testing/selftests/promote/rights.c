@@ -352,8 +352,8 @@ FIXTURE(cpuset)
 FIXTURE_VARIANT(cpuset)
 {
 	int (*reader)(struct promote_file *file);
-	/* Outside of the cpuset: does the file move, or is it at least queued? */
-	bool moves, queues;
+	/* Are pages queued? Are they moved if there is no cpuset? */
+	bool queues, moves;
 };
 
 FIXTURE_VARIANT_ADD(cpuset, reader)
@@ -453,11 +453,15 @@ TEST_F_TIMEOUT(cpuset, is_not_escaped_by, PROMOTE_TIMEOUT)
 	EXPECT_EQ(0, SINCE(CANDIDATE) + SINCE(CANDIDATE_NRL));
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.lower));
 
-	/* Without the cpuset the same reader has it moved, or nobody has. */
+	/*
+	 * The control. What ends early may have had the time for a drain, or
+	 * not.
+	 */
 	promote_count(&self->t.before);
 	confined.cgroup = NULL;
 	ASSERT_EQ(0, promote_in_child(run_confined, &confined));
-	EXPECT_EQ(variant->moves, SINCE(SUCCESS) > 0);
+	if (variant->moves)
+		EXPECT_LT(0, SINCE(SUCCESS));
 	EXPECT_MOVES_NOW();
 }
 
