@@ -50,14 +50,14 @@ VISIBLE_IF_KUNIT bool promote_task_may_record(struct task_struct *tsk)
 }
 
 /*
- * Unmapped page cache of a regular file. The caller's reference keeps the
+ * Page cache of a regular file. The caller's reference keeps the
  * folio but not the mapping, RCU keeps the inode.
  */
 static bool promote_folio_may_record(struct folio *folio)
 {
 	struct address_space *mapping;
 
-	if (folio_test_unevictable(folio) || folio_mapped(folio))
+	if (folio_test_unevictable(folio))
 		return false;
 
 	guard(rcu)();
@@ -144,7 +144,8 @@ void __promote_folio_accessed(struct folio *folio)
 	if (heat == PROMOTE_RECENT)
 		return;
 
-	if (!promote_task_may_record(current))
+	/* Hint faults take care of what is mapped. */
+	if (!promote_task_may_record(current) || folio_mapped(folio))
 		return;
 
 	/* When all that is hot waits for a drain, this is what starts it. */
