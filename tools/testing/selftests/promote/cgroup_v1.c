@@ -143,15 +143,24 @@ struct member {
 	struct promote_file *file;
 	const char *group;
 	int node;
+	/* Until all has moved since, if it is expected to. */
+	const struct promote_counts *before;
 };
 
 static int read_in_group(void *arg)
 {
 	struct member *member = arg;
 
+	int err;
+
 	if (promote_cgroup_enter(member->group))
 		return 1;
-	return promote_file_passes(member->file, PROMOTE_PASSES) ? 2 : 0;
+	if (member->before)
+		err = promote_file_read_until_moved(member->file,
+						    member->before);
+	else
+		err = promote_file_passes(member->file, PROMOTE_PASSES);
+	return err ? 2 : 0;
 }
 
 static int place_in_group(void *arg)
@@ -242,6 +251,7 @@ TEST_F_TIMEOUT(v1, charge_moves_with_the_pages, PROMOTE_TIMEOUT)
 	struct member reader = {
 		.file = &self->t.file,
 		.group = self->reader,
+		.before = &self->t.before,
 	};
 
 	ASSERT_EQ(0, promote_in_child(place_in_group, &owner));

@@ -99,7 +99,7 @@ static inline bool promote_test_moves(struct promote_test *t)
 {
 	int tries;
 
-	for (tries = 0; tries < 3; tries++) {
+	for (tries = 0; tries < 10; tries++) {
 		usleep(PROMOTE_BACKOFF_US);
 		promote_flush_lru();
 		if (promote_file_passes(&t->file, PROMOTE_PASSES))

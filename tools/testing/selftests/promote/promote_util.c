@@ -671,6 +671,24 @@ int promote_file_passes(struct promote_file *file, int passes)
 	return err;
 }
 
+/* Passes until all pages have moved, or many; the caller finds out which. */
+int promote_file_read_until_moved(struct promote_file *file,
+				  const struct promote_counts *before)
+{
+	int i, err;
+
+	for (i = 1; i <= PROMOTE_MAX_PASSES; i++) {
+		err = promote_file_passes(file, 1);
+		if (err)
+			return err;
+		if (promote_since(before, PROMOTE_SUCCESS) >= file->nr)
+			break;
+		if (i % PROMOTE_PASSES == 0)
+			promote_flush_lru();
+	}
+	return 0;
+}
+
 int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES])
 {
 	long size = page_size();

@@ -25,6 +25,8 @@
 #define PROMOTE_BACKOFF_US 1200000
 /* More passes over a file than it takes on any LRU until it is promoted. */
 #define PROMOTE_PASSES 20
+/* Enough where a drain takes much longer than a pass, and is paid for. */
+#define PROMOTE_MAX_PASSES 200
 
 /* Seconds for one test: emulated machines are slow. */
 #define PROMOTE_TIMEOUT 300
@@ -144,6 +146,8 @@ int promote_file_read(struct promote_file *file);
 int promote_file_check(struct promote_file *file);
 int promote_file_learn(struct promote_file *file);
 int promote_file_passes(struct promote_file *file, int passes);
+int promote_file_read_until_moved(struct promote_file *file,
+				  const struct promote_counts *before);
 int promote_file_where(struct promote_file *file, struct promote_where *where);
 bool promote_file_is_on(struct promote_file *file, int node);
 
