@@ -17,6 +17,7 @@
 
 #define FAILSLAB "/sys/kernel/debug/failslab/"
 #define FAIL_PAGE "/sys/kernel/debug/fail_page_alloc/"
+#define FAIL_COPY "/sys/kernel/debug/fail_usercopy/"
 #define FAIL_NTH "/proc/thread-self/fail-nth"
 
 #define FILE_BYTES (8UL << 20)
@@ -84,6 +85,10 @@ FIXTURE_SETUP(clone)
 	ASSERT_EQ(0, arm(&self->t.saved, FAILSLAB));
 	ASSERT_EQ(0, arm(&self->t.saved, FAIL_PAGE));
 	ASSERT_EQ(0, promote_set(&self->t.saved, FAIL_PAGE "min-order", "0"));
+	/* fail-nth counts these failures as well, where the kernel has them. */
+	if (!access(FAIL_COPY "verbose", W_OK))
+		ASSERT_EQ(0, promote_set(&self->t.saved, FAIL_COPY "verbose",
+					 "0"));
 	self->stack = aligned_alloc(4096, STACK_BYTES);
 	ASSERT_NE(NULL, self->stack);
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
