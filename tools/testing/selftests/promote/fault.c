@@ -289,10 +289,10 @@ TEST_F_TIMEOUT(scarce, large_folios_back_off, PROMOTE_TIMEOUT)
 	EXPECT_EQ(attempts, promote_trace_count("promote_migrate", ""));
 	EXPECT_LE(2, attempts);
 	EXPECT_GE(attempts_within(now_ms() - start), attempts);
-	/* All of them were refused, most without another attempt. */
+	/* All of them were refused, and not all were part of an attempt. */
 	EXPECT_REFUSED_ONLY_AS(NOMEM);
 	EXPECT_LE(NR_FOLIOS, SINCE(FAIL_NOMEM));
-	EXPECT_EQ(attempts, SINCE(HINT));
+	EXPECT_GT(SINCE(FAIL_NOMEM), SINCE(HINT));
 	EXPECT_MOVES_IN_TIME();
 }
 

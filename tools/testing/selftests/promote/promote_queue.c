@@ -30,6 +30,8 @@
 #define RECORD_TRIES 10
 /* Longer than a partial list waits, 30 ms */
 #define RING_US 40000
+/* The bell stays hot, and a list is not forgotten, while a slow machine works */
+#define HOLD_MS "600000"
 /* More than a task can be in debt to its pacing, in ns of run time */
 #define DEBT_NS 12000000L
 
@@ -188,6 +190,7 @@ static int ring(struct promote_queue *q)
  * @q: zeroed
  * @node: a lower node
  *
+ * The hot threshold is raised, which promote_test_end() undoes.
  * Promotion is on afterwards, and the task has an empty list.
  */
 int promote_queue_start(struct promote_queue *q, int node)
@@ -195,6 +198,7 @@ int promote_queue_start(struct promote_queue *q, int node)
 	int err = stay_here();
 
 	q->node = node;
+	err = err ? err : promote_write(PROMOTE_THRESHOLD, HOLD_MS);
 	err = err ? err : promote_write(PROMOTE_SWITCH, "0");
 	err = err ? err : promote_file_make(&q->bell, BELL_PAGES * page_size(),
 					    node, false);
@@ -205,6 +209,7 @@ int promote_queue_start(struct promote_queue *q, int node)
 	if (err)
 		return err;
 	usleep(PROMOTE_GAP_US);
+	promote_count(&q->empty);
 	/* The first hot access of a task only gets it a list. */
 	return ring(q);
 }
@@ -227,6 +232,13 @@ static void earn(void)
 	} while (now.tv_sec * 1000000000L + now.tv_nsec - start < DEBT_NS);
 }
 
+/* Recorded, and not drained yet */
+static long waiting(struct promote_queue *q)
+{
+	return promote_since(&q->empty, PROMOTE_QUEUED) -
+	       promote_since(&q->empty, PROMOTE_DRAINED);
+}
+
 /**
  * promote_queue_drain - let the list go
  * @q: the queue
@@ -235,39 +247,30 @@ static void earn(void)
  */
 int promote_queue_drain(struct promote_queue *q)
 {
-	struct promote_counts before;
-	long left = q->nr_folios;
 	int err;
 
 	do {
-		promote_count(&before);
 		earn();
 		usleep(RING_US);
 		err = ring(q);
-		if (err)
-			return err;
-		left += promote_since(&before, PROMOTE_QUEUED) -
-			promote_since(&before, PROMOTE_DRAINED);
-	} while (left);
-	q->nr_folios = 0;
-	return 0;
+	} while (!err && waiting(q));
+	return err;
 }
 
 /* Put all folios of the file on the empty list, in one system call. */
 static int record(struct promote_queue *q, struct promote_file *file,
 		  struct promote_counts *before)
 {
-	long drained;
 	int err;
 
 	promote_count(before);
+	q->empty = *before;
 	q->rung = 0;
 	err = promote_file_read(file);
 	if (err)
 		return err;
-	drained = promote_since(before, PROMOTE_DRAINED);
-	q->nr_folios = promote_since(before, PROMOTE_QUEUED) - drained;
-	return drained ? -EAGAIN : 0;
+	q->nr_folios = waiting(q);
+	return promote_since(before, PROMOTE_DRAINED) ? -EAGAIN : 0;
 }
 
 static int make_hot(struct promote_queue *q, struct promote_file *file,

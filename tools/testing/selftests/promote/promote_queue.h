@@ -17,6 +17,7 @@
 
 struct promote_queue {
 	struct promote_file bell;
+	struct promote_counts empty;	/* the counters with an empty list */
 	int node;
 	long next;		/* page of the bell to read */
 	long rung;		/* pages read since the recording */
