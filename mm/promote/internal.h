@@ -35,13 +35,14 @@ enum promote_refusal {
 
 /**
  * struct promote_mover - moves candidates to the top tier in batches
- * @nid: target node, %NUMA_NO_NODE if there is none
+ * @nid: first choice of a target node, %NUMA_NO_NODE if there is none
  * @refusal: why there is no target
- * @batch_nid: target of the batch, @nid unless its memory cgroup forbids that
+ * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that or
+ * it has no room
  * @room: pages that may still be moved to @batch_nid
- * @nomem_order: folios of this order and above found no memory in this drain
+ * @nomem_order: folios of this order and above found no memory on @batch_nid
  * @folios: isolated folios of one memory cgroup and one order
- * @memcg: their memory cgroup, referenced while there are any
+ * @memcg: their memory cgroup, referenced until the next flush
  * @nr_folios: number of them
  * @nr_pages: their pages
  * @nr_local: number of them that are on the node of the current CPU

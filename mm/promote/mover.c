@@ -85,10 +85,10 @@ static enum promote_refusal promote_check_target(int nid,
 }
 
 /*
- * The nearest node of the top tier that is allowed and has headroom, or
- * NUMA_NO_NODE. The refusal then names the test that came furthest.
+ * The nearest node of the top tier that is allowed and has headroom for so many
+ * pages, or NUMA_NO_NODE. The refusal then names the test that came furthest.
  */
-static int promote_choose_target(const nodemask_t *owner,
+static int promote_choose_target(const nodemask_t *owner, unsigned long nr_pages,
 				 enum promote_refusal *refusal)
 {
 	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
@@ -106,7 +106,8 @@ static int promote_choose_target(const nodemask_t *owner,
 			continue;
 		last = nid;
 		check = promote_check_target(nid, owner);
-		if (check == PROMOTE_ACCEPTED && promote_node_room(nid)) {
+		if (check == PROMOTE_ACCEPTED &&
+		    promote_node_room(nid) >= nr_pages) {
 			*refusal = PROMOTE_ACCEPTED;
 			return nid;
 		}
@@ -130,9 +131,10 @@ void promote_mover_start(struct promote_mover *mover)
 {
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
+		.batch_nid = NUMA_NO_NODE,
 		.nomem_order = UINT_MAX,
 	};
-	mover->nid = promote_choose_target(NULL, &mover->refusal);
+	mover->nid = promote_choose_target(NULL, 1, &mover->refusal);
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
 		lru_add_drain();
@@ -250,12 +252,14 @@ static struct promote_scarcity promote_scarcity[MAX_NUMNODES];
 
 static bool promote_node_scarce(int nid, unsigned int order)
 {
+	/* See above. */
 	return order && promote_scarce(data_race(promote_scarcity[nid]), order,
 				       promote_now_ms());
 }
 
 static void promote_note_scarcity(int nid, unsigned int order, int ret)
 {
+	/* See above. */
 	struct promote_scarcity old = data_race(promote_scarcity[nid]);
 	struct promote_scarcity new = old;
 
@@ -264,8 +268,10 @@ static void promote_note_scarcity(int nid, unsigned int order, int ret)
 	else if (!ret)
 		new = promote_scarcity_moved(old, order);
 	/* Written seldom, so that the line can be shared. */
-	if (old.until_ms != new.until_ms || old.order != new.order)
-		data_race(promote_scarcity[nid] = new);
+	if (old.until_ms == new.until_ms && old.order == new.order)
+		return;
+	/* See above. */
+	data_race(promote_scarcity[nid] = new);
 }
 
 /*
@@ -280,31 +286,40 @@ static bool promote_batch_takes(struct promote_mover *mover,
 	if (!mover->nr_folios)
 		return false;
 	first = list_first_entry(&mover->folios, struct folio, lru);
-	if (folio_order(first) != folio_order(folio))
+	if (folio_order(first) != folio_order(folio) ||
+	    folio_nr_pages(folio) > mover->room)
 		return false;
 	guard(rcu)();
 	return folio_memcg(folio) == mover->memcg;
 }
 
 /*
- * The nodes that the memory cgroup may use are those of its cpuset. Where the
- * reader may go and it may not, another node may suit both.
+ * The nodes that the memory cgroup may use are those of its cpuset. If it may
+ * not go where the reader may, or there is no room for this folio, another node
+ * may suit all.
  */
 static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 					       struct folio *folio)
 {
+	unsigned long nr_pages = folio_nr_pages(folio);
 	enum promote_refusal refusal = PROMOTE_ACCEPTED;
 	nodemask_t allowed = node_states[N_MEMORY];
+	int nid = mover->nid;
 
 	mover->memcg = get_mem_cgroup_from_folio(folio);
 	mem_cgroup_node_filter_allowed(mover->memcg, &allowed);
-	mover->batch_nid = mover->nid;
-	if (!node_isset(mover->nid, allowed))
-		mover->batch_nid = promote_choose_target(&allowed, &refusal);
 	/* Others use the same room: ask anew. */
-	if (refusal == PROMOTE_ACCEPTED)
-		mover->room = promote_node_room(mover->batch_nid);
-	return refusal;
+	if (!node_isset(nid, allowed) || promote_node_room(nid) < nr_pages)
+		nid = promote_choose_target(&allowed, nr_pages, &refusal);
+	if (refusal != PROMOTE_ACCEPTED)
+		return refusal;
+
+	/* What one node has no memory for, another may have. */
+	if (nid != mover->batch_nid)
+		mover->nomem_order = UINT_MAX;
+	mover->batch_nid = nid;
+	mover->room = promote_node_room(nid);
+	return PROMOTE_ACCEPTED;
 }
 
 static enum promote_refusal promote_batch_add(struct promote_mover *mover,
@@ -360,7 +375,7 @@ enum promote_refusal promote_mover_add(struct promote_mover *mover,
 	if (!folio)
 		return PROMOTE_FAIL_STALE;
 
-	/* Of another size it is another folio, and not what was accounted. */
+	/* Of another size now, it is not what was found hot and accounted. */
 	if (folio_order(folio) == entry->order)
 		refusal = promote_check_folio(folio);
 	if (refusal == PROMOTE_ACCEPTED)

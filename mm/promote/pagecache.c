@@ -23,6 +23,9 @@
 
 u32 promote_min_gap_ms __read_mostly = 16;
 
+/* A task that has no target is asked again after this. */
+#define PROMOTE_IDLE_MS		1000
+
 /* Milliseconds in a tick and in a step of the noted time */
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
 #define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
@@ -119,7 +122,7 @@ static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
 			promote_queue_work(tsk);
 		return;
 	}
-	if (list->draining)
+	if (list->draining || (s32)(list->idle_until_ms - now) > 0)
 		return;
 
 	promote_record(list, folio, clock, now, last);
@@ -216,6 +219,7 @@ static void promote_drain(struct promo_list *list)
 		nr_drained = list->nr;
 		promote_count_refused(mover.refusal, nr_drained);
 		promo_list_clear(list);
+		list->idle_until_ms = promote_now_ms() + PROMOTE_IDLE_MS;
 	} else {
 		nr_drained = promote_drain_entries(&mover, list);
 	}
@@ -253,7 +257,8 @@ static struct promo_list *promo_list_alloc(void)
 	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 			   __GFP_NOMEMALLOC | __GFP_NOWARN);
 	if (list)
-		promo_list_init(list, task_sched_runtime(current));
+		promo_list_init(list, task_sched_runtime(current),
+				promote_now_ms());
 	return list;
 }
 

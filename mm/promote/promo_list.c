@@ -26,10 +26,12 @@ static bool promo_list_full(const struct promo_list *list)
  * promo_list_init - make a list ready for use
  * @list: the list, zeroed
  * @runtime_ns: run time of the owner
+ * @now_ms: the time
  */
-void promo_list_init(struct promo_list *list, u64 runtime_ns)
+void promo_list_init(struct promo_list *list, u64 runtime_ns, u32 now_ms)
 {
 	list->runtime_ns = runtime_ns;
+	list->idle_until_ms = now_ms;
 }
 
 /**

@@ -63,7 +63,12 @@ static bool place_folio(struct file *file, int nid)
 
 static void note_access(struct folio *folio)
 {
-	folio_xchg_access_time(folio, promote_now_ms());
+	u32 now = promote_now_ms();
+
+	/* Not the time that reads as unset. */
+	if ((now & PAGE_ACCESS_TIME_MASK) == PAGE_ACCESS_TIME_MASK)
+		now = 0;
+	folio_xchg_access_time(folio, now);
 }
 
 static int mover_test_init(struct kunit *test)
@@ -130,22 +135,22 @@ static bool in_top_tier(struct mover_test *ctx)
 	return node_is_toptier(nid);
 }
 
-#define EXPECT_STAYS(test, reason)					\
-do {									\
-	KUNIT_EXPECT_EQ(test, offer((test)->priv), reason);		\
-	KUNIT_EXPECT_FALSE(test, in_top_tier((test)->priv));		\
-} while (0)
+static void expect_stays(struct kunit *test, enum promote_refusal reason)
+{
+	KUNIT_EXPECT_EQ(test, offer(test->priv), reason);
+	KUNIT_EXPECT_FALSE(test, in_top_tier(test->priv));
+}
 
 /* The control: nothing but the state that was tested kept it from moving. */
-#define EXPECT_MOVES(test)						\
-do {									\
-	KUNIT_EXPECT_EQ(test, offer((test)->priv), PROMOTE_ACCEPTED);	\
-	KUNIT_EXPECT_TRUE(test, in_top_tier((test)->priv));		\
-} while (0)
+static void expect_moves(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, offer(test->priv), PROMOTE_ACCEPTED);
+	KUNIT_EXPECT_TRUE(test, in_top_tier(test->priv));
+}
 
 static void mover_moves(struct kunit *test)
 {
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 static void mover_refuses_locked(struct kunit *test)
@@ -154,18 +159,18 @@ static void mover_refuses_locked(struct kunit *test)
 
 	folio_lock(folio);
 	folio_put(folio);
-	EXPECT_STAYS(test, PROMOTE_FAIL_LOCKED);
+	expect_stays(test, PROMOTE_FAIL_LOCKED);
 	folio_unlock(folio);
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 static void mover_refuses_referenced(struct kunit *test)
 {
 	struct folio *folio = get_folio(test->priv);
 
-	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
+	expect_stays(test, PROMOTE_FAIL_BUSY);
 	folio_put(folio);
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 static void mover_refuses_isolated(struct kunit *test)
@@ -174,10 +179,10 @@ static void mover_refuses_isolated(struct kunit *test)
 
 	KUNIT_ASSERT_TRUE(test, folio_isolate_lru(folio));
 	folio_put(folio);
-	EXPECT_STAYS(test, PROMOTE_FAIL_BUSY);
+	expect_stays(test, PROMOTE_FAIL_BUSY);
 	folio_putback_lru(folio);
 	lru_add_drain_all();
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 static void put_on_right_list(struct kunit *test)
@@ -196,10 +201,10 @@ static void mover_refuses_unevictable(struct kunit *test)
 
 	mapping_set_unevictable(ctx->file->f_mapping);
 	put_on_right_list(test);
-	EXPECT_STAYS(test, PROMOTE_FAIL_OTHER);
+	expect_stays(test, PROMOTE_FAIL_OTHER);
 	mapping_clear_unevictable(ctx->file->f_mapping);
 	put_on_right_list(test);
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 #ifdef CONFIG_MEMORY_FAILURE
@@ -209,9 +214,9 @@ static void mover_refuses_hwpoisoned(struct kunit *test)
 
 	SetPageHWPoison(&folio->page);
 	folio_put(folio);
-	EXPECT_STAYS(test, PROMOTE_FAIL_OTHER);
+	expect_stays(test, PROMOTE_FAIL_OTHER);
 	ClearPageHWPoison(&folio->page);
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 #endif
 
@@ -222,7 +227,7 @@ static void mover_refuses_another_order(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, offer_as(ctx, 9), PROMOTE_FAIL_STALE);
 	KUNIT_EXPECT_FALSE(test, in_top_tier(ctx));
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 /* A page that was freed, or moved between tiers, has no time. */
@@ -232,11 +237,11 @@ static void mover_refuses_without_time(struct kunit *test)
 
 	folio_xchg_last_cpupid(folio, -1);
 	folio_put(folio);
-	EXPECT_STAYS(test, PROMOTE_FAIL_STALE);
+	expect_stays(test, PROMOTE_FAIL_STALE);
 	folio = get_folio(test->priv);
 	note_access(folio);
 	folio_put(folio);
-	EXPECT_MOVES(test);
+	expect_moves(test);
 }
 
 static void mover_refuses_truncated(struct kunit *test)

@@ -25,7 +25,7 @@ static int promo_list_test_init(struct kunit *test)
 						GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, list);
-	promo_list_init(list, 0);
+	promo_list_init(list, 0, NOW);
 	test->priv = list;
 	return 0;
 }

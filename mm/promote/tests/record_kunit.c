@@ -79,7 +79,7 @@ static void record_not_in_interrupts(struct kunit *test)
 static int record_wait(void *unused)
 {
 	while (!kthread_should_stop())
-		msleep(1);
+		msleep(20);
 	return 0;
 }
 
@@ -93,8 +93,8 @@ static void record_survives_refused_work(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, tsk);
 	get_task_struct(tsk);
 	kthread_stop(tsk);
-	for (tries = 0; !READ_ONCE(tsk->exit_state) && tries < 1000; tries++)
-		msleep(1);
+	for (tries = 0; !READ_ONCE(tsk->exit_state) && tries < 100; tries++)
+		msleep(20);
 
 	init_task_work(&work, NULL);
 	KUNIT_EXPECT_EQ(test, task_work_add(tsk, &work, TWA_NONE), -ESRCH);
