@@ -120,6 +120,7 @@ TEST_F_TIMEOUT(counters, each_folio_once, PROMOTE_TIMEOUT)
 TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 {
 	long root[ARRAY_SIZE(shared)], since;
+	const char *name;
 	size_t i;
 
 	/* Let the counts of earlier tests arrive. */
@@ -129,12 +130,11 @@ TEST_F_TIMEOUT(counters, add_up_over_cgroups, PROMOTE_TIMEOUT)
 				       promote_counter_name(shared[i]));
 	PROMOTE_IN_CGROUP();
 	for (i = 0; i < ARRAY_SIZE(shared); i++) {
+		name = promote_counter_name(shared[i]);
 		since = promote_since(&self->t.before, shared[i]);
-		EXPECT_TRUE(promote_stat_becomes(CGROUP_ROOT_STAT,
-				promote_counter_name(shared[i]),
-				root[i] + since));
-		EXPECT_TRUE(promote_stat_becomes(self->stat,
-				promote_counter_name(shared[i]), since));
+		EXPECT_TRUE(promote_stat_becomes(CGROUP_ROOT_STAT, name,
+						 root[i] + since));
+		EXPECT_TRUE(promote_stat_becomes(self->stat, name, since));
 	}
 }
 

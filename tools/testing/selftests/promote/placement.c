@@ -635,6 +635,7 @@ TEST_F_TIMEOUT(charge, is_not_the_readers, PROMOTE_TIMEOUT)
 	};
 	char owner_stat[PATH_MAX + 16], reader_stat[PATH_MAX + 16];
 	const char *name;
+	long since;
 	size_t i;
 
 	snprintf(owner_stat, sizeof(owner_stat), "%s/memory.stat",
@@ -649,8 +650,8 @@ TEST_F_TIMEOUT(charge, is_not_the_readers, PROMOTE_TIMEOUT)
 	EXPECT_EQ(self->t.file.nr, SINCE(SUCCESS));
 	for (i = 0; i < ARRAY_SIZE(counters); i++) {
 		name = promote_counter_name(counters[i]);
-		EXPECT_TRUE(promote_stat_becomes(owner_stat, name,
-				promote_since(&self->t.before, counters[i])));
+		since = promote_since(&self->t.before, counters[i]);
+		EXPECT_TRUE(promote_stat_becomes(owner_stat, name, since));
 		EXPECT_EQ(0, promote_stat(reader_stat, name))
 			TH_LOG("%s of the reader", name);
 	}

@@ -74,7 +74,7 @@ static int move_range(char *start, long nr, int node)
 	return 0;
 }
 
-/**
+/*
  * promote_file_move - move the page cache of a file to a node
  * @file: the file, clean or of a file system that does not write back
  * @node: where to
@@ -185,7 +185,7 @@ static int ring(struct promote_queue *q)
 								       -EIO;
 }
 
-/**
+/*
  * promote_queue_start - prepare the calling task for recording
  * @q: zeroed
  * @node: a lower node
@@ -239,7 +239,7 @@ static long waiting(struct promote_queue *q)
 	       promote_since(&q->empty, PROMOTE_DRAINED);
 }
 
-/**
+/*
  * promote_queue_drain - let the list go
  * @q: the queue
  *
@@ -293,7 +293,7 @@ static int make_hot(struct promote_queue *q, struct promote_file *file,
 	return err;
 }
 
-/**
+/*
  * promote_queue_record - put all folios of a file on the list
  * @q: the queue
  * @file: of %PROMOTE_QUEUE_PAGES pages and two folios at least
@@ -363,7 +363,7 @@ static int fill_pipe(void *data)
 	return 0;
 }
 
-/**
+/*
  * promote_file_to_pipe - let a pipe hold a reference to each page of a file
  * @file: the file
  * @pipes: where to put the descriptors of the pipe; closing both ends it
@@ -382,7 +382,7 @@ int promote_file_to_pipe(struct promote_file *file, int pipes[2])
 	return promote_in_child(fill_pipe, &arg);
 }
 
-/**
+/*
  * promote_queue_drop_caches - drop the page cache of all files but the bell
  * @q: the queue
  *
@@ -402,7 +402,7 @@ int promote_queue_drop_caches(struct promote_queue *q)
 	return err ? err : promote_write(PROMOTE_SWITCH, "1");
 }
 
-/**
+/*
  * promote_tmpfs_start - mount a tmpfs for the files created from now on
  * @dir: a template for mkdtemp()
  */
@@ -423,7 +423,7 @@ void promote_tmpfs_end(const char *dir)
 	rmdir(dir);
 }
 
-/**
+/*
  * promote_trace_start - empty the trace buffer and enable our events
  * @saved: to put back what was set
  */
@@ -440,7 +440,7 @@ int promote_trace_start(struct promote_saved *saved)
 	return 0;
 }
 
-/**
+/*
  * promote_trace_count - count lines of the trace
  * @event: name of the event
  * @fields: text that the line has to contain after that

@@ -345,13 +345,10 @@ WAY(pread, open_nothing, by_pread, close_ends);
 WAY(preadv2, open_nothing, by_preadv2, close_ends);
 WAY(preadv2_nowait, open_nothing, by_preadv2_nowait, close_ends);
 WAY(splice, open_pipe, by_splice, close_ends, .held = STEP_PAGES);
-WAY(splice_large, open_pipe, by_splice, close_ends, .held = LARGE_PAGES,
-    .large = true);
+WAY(splice_large, open_pipe, by_splice, close_ends, .held = LARGE_PAGES, .large = true);
 WAY(sendfile_to_file, open_copy, by_sendfile, close_ends);
-WAY(sendfile_to_pipe, open_pipe, by_sendfile_through, close_ends,
-    .held = STEP_PAGES);
-WAY(sendfile_to_socket, open_socket, by_sendfile_through, close_ends,
-    .held = STEP_PAGES);
+WAY(sendfile_to_pipe, open_pipe, by_sendfile_through, close_ends, .held = STEP_PAGES);
+WAY(sendfile_to_socket, open_socket, by_sendfile_through, close_ends, .held = STEP_PAGES);
 WAY(copy_file_range, open_copy, by_copy_file_range, close_ends);
 WAY(io_uring, open_ring, by_ring, close_ring);
 WAY(io_uring_fixed, open_ring_fixed, by_ring_fixed, close_ring);
