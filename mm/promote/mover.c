@@ -170,9 +170,11 @@ static bool promote_mapping_has_policy(const struct address_space *mapping)
  * promote_mapping_eligible - may folios of a mapping be promoted?
  * @mapping: the page cache of an inode
  *
- * Regular files only, and no tmpfs file with a memory policy of its own. With
- * buffer_migrate_folio_norefs() migration of a folio with busy buffers sends an
- * IPI to every CPU, several times: journalled data is not worth that.
+ * Regular files only, and no tmpfs file with a memory policy of its own. An
+ * inode that a filesystem keeps its metadata in can have the mode of its last
+ * use, but cannot be read as a file. With buffer_migrate_folio_norefs()
+ * migration of a folio with busy buffers sends an IPI to every CPU, several
+ * times: journalled data is not worth that.
  *
  * Context: The caller keeps the inode, RCU suffices.
  * Return: true if so.
@@ -182,6 +184,8 @@ bool promote_mapping_eligible(const struct address_space *mapping)
 	const struct inode *host = READ_ONCE(mapping->host);
 
 	if (!host || !S_ISREG(host->i_mode) || mapping_inaccessible(mapping))
+		return false;
+	if (!READ_ONCE(host->i_fop)->read_iter)
 		return false;
 	if (promote_mapping_has_policy(mapping))
 		return false;
