@@ -296,7 +296,7 @@ TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-TEST_F(refusal, full_top_node)
+TEST_F_TIMEOUT(refusal, full_top_node, PROMOTE_TIMEOUT)
 {
 	pid_t pid;
 

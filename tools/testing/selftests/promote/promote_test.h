@@ -7,6 +7,8 @@
 #ifndef __PROMOTE_TEST_H
 #define __PROMOTE_TEST_H
 
+#include <stdlib.h>
+
 #include "kselftest_harness.h"
 #include "promote_util.h"
 
@@ -32,6 +34,8 @@ static inline int promote_test_start(struct promote_test *t, const char *lru_gen
 {
 	int err = 0;
 
+	if (!lru_gen)
+		lru_gen = getenv("PROMOTE_LRU_GEN");
 	if (lru_gen)
 		err = promote_set(&t->saved, PROMOTE_LRU_GEN, lru_gen);
 	err = err ? err : promote_enable(&t->saved, false);
@@ -50,7 +54,10 @@ static inline void promote_test_end(struct promote_test *t)
 	promote_restore(&t->saved);
 }
 
-/* In FIXTURE_SETUP(); lru_gen as above, or NULL for the one that is on. */
+/*
+ * In FIXTURE_SETUP(); lru_gen as above, or NULL for what $PROMOTE_LRU_GEN says,
+ * or else for the one that is on.
+ */
 #define PROMOTE_TEST_START(lru_gen)					\
 do {									\
 	const char *why = promote_no_tiers();				\
