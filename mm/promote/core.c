@@ -65,7 +65,9 @@
  * the top tier; a machine with one tier pays nothing. pagecache.c records and
  * drains, promo_list.c is the list, mover.c checks, groups and moves,
  * policy.c decides. task_struct has the list, allocated by the first drain,
- * and the task_work, which is apart because it is queued before that.
+ * the task_work, which is apart because it is queued before that, and the time
+ * of the last drain that had no list or no target: for a second after it the
+ * task records nothing, and leaves what it finds hot to others.
  */
 #include <linux/init.h>
 #include <linux/mutex.h>
@@ -191,7 +193,7 @@ void promote_tiers_changed(void)
 void promote_fork(struct task_struct *tsk)
 {
 	tsk->promo_list = NULL;
-	tsk->promo_alloc_jiffies = jiffies;
+	tsk->promo_paused = jiffies - PROMOTE_PAUSE;
 	init_task_work(&tsk->promo_work, promote_task_work);
 	/* Points to itself while not queued, see promote_queue_work(). */
 	tsk->promo_work.next = &tsk->promo_work;

@@ -9,6 +9,8 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+#include "policy.h"
+
 struct address_space;
 struct callback_head;
 struct mem_cgroup;
@@ -35,12 +37,12 @@ enum promote_refusal {
 
 /**
  * struct promote_mover - moves candidates to the top tier in batches
- * @nid: first choice of a target node, %NUMA_NO_NODE if there is none
+ * @nid: first choice of a target node, %NUMA_NO_NODE if there is none, or none
+ * any more
  * @refusal: why there is no target
  * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that or
  * it has no room
  * @room: pages that may still be moved to @batch_nid
- * @nomem_order: folios of this order and above found no memory on @batch_nid
  * @folios: isolated folios of one memory cgroup and one order
  * @memcg: their memory cgroup, referenced until the next flush
  * @nr_folios: number of them
@@ -53,7 +55,6 @@ struct promote_mover {
 	enum promote_refusal refusal;
 	int batch_nid;
 	unsigned long room;
-	unsigned int nomem_order;
 	struct list_head folios;
 	struct mem_cgroup *memcg;
 	unsigned int nr_folios;
@@ -72,11 +73,16 @@ void promote_mover_flush(struct promote_mover *mover);
 bool promote_mapping_eligible(const struct address_space *mapping);
 void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
 
+/* A task without a list, or a target, is left alone for this, in jiffies. */
+#define PROMOTE_PAUSE		HZ
+
 extern u32 promote_min_gap_ms;
 void promote_task_work(struct callback_head *work);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 bool promote_task_may_record(struct task_struct *tsk);
+void promote_found_hot(struct task_struct *tsk, struct folio *folio, u32 now,
+		       u32 last, enum promote_heat heat);
 void promote_queue_work(struct task_struct *tsk);
 #endif
 

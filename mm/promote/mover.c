@@ -21,7 +21,6 @@
 
 #include "../internal.h"
 #include "internal.h"
-#include "policy.h"
 #include "promo_list.h"
 
 static_assert(PAGECACHE_PROMOTE_FAIL_OTHER - PAGECACHE_PROMOTE_FAIL_STALE ==
@@ -69,11 +68,52 @@ static unsigned long promote_node_room(int nid)
 }
 
 /*
+ * What large folios the nodes have no memory for. Racy on purpose: what is lost
+ * costs an attempt.
+ */
+static struct promote_scarcity promote_scarcity[MAX_NUMNODES];
+
+static bool promote_node_scarce(int nid, unsigned int order)
+{
+	/* See above. */
+	return order && promote_scarce(data_race(promote_scarcity[nid]), order,
+				       promote_now_ms());
+}
+
+static void promote_note_scarcity(int nid, unsigned int order, int ret)
+{
+	/* See above. */
+	struct promote_scarcity old = data_race(promote_scarcity[nid]);
+	struct promote_scarcity new = old;
+
+	if (ret == -ENOMEM)
+		new = promote_scarcity_failed(old, order, promote_now_ms());
+	else if (!ret)
+		new = promote_scarcity_moved(old, order);
+	/* Written seldom, so that the line can be shared. */
+	if (old.until_ms == new.until_ms && old.order == new.order)
+		return;
+	/* See above. */
+	data_race(promote_scarcity[nid] = new);
+}
+
+/**
+ * struct promote_ask - what is asked of a target node
+ * @owner: nodes that the owner of the folio may use, NULL for any
+ * @order: order of the folio
+ * @nr_pages: headroom that is needed
+ */
+struct promote_ask {
+	const nodemask_t *owner;
+	unsigned int order;
+	unsigned long nr_pages;
+};
+
+/*
  * Why may the current task, or the owner of a folio, not have memory moved to a
  * node? @owner is NULL as long as no folio is known.
  */
-static enum promote_refusal promote_check_target(int nid,
-						 const nodemask_t *owner)
+static enum promote_refusal promote_check_node(int nid, const nodemask_t *owner)
 {
 	if (owner && !node_isset(nid, *owner))
 		return PROMOTE_FAIL_NODE;
@@ -84,17 +124,32 @@ static enum promote_refusal promote_check_target(int nid,
 	return PROMOTE_ACCEPTED;
 }
 
+/* The same, and is there headroom? */
+static enum promote_refusal promote_check_target(const struct promote_ask *ask,
+						 int nid, unsigned long *room)
+{
+	enum promote_refusal refusal = promote_check_node(nid, ask->owner);
+
+	if (refusal != PROMOTE_ACCEPTED)
+		return refusal;
+	*room = promote_node_room(nid);
+	if (*room < ask->nr_pages)
+		return PROMOTE_FAIL_BUDGET;
+	return promote_node_scarce(nid, ask->order) ? PROMOTE_FAIL_NOMEM :
+						      PROMOTE_ACCEPTED;
+}
+
 /*
- * The nearest node of the top tier that is allowed and has headroom for so many
- * pages, or NUMA_NO_NODE. The refusal then names the test that came furthest.
+ * Find the nearest node of the top tier that meets all. If there is none the
+ * refusal names the test that came furthest.
  */
-static int promote_choose_target(const nodemask_t *owner, unsigned long nr_pages,
-				 enum promote_refusal *refusal)
+static enum promote_refusal promote_choose_target(const struct promote_ask *ask,
+						  int *target,
+						  unsigned long *room)
 {
 	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
-	enum promote_refusal furthest = PROMOTE_FAIL_NODE;
+	enum promote_refusal refusal, furthest = PROMOTE_FAIL_NODE;
 	int nid, last = NUMA_NO_NODE;
-	enum promote_refusal check;
 	struct zonelist *zonelist;
 	struct zoneref *z;
 	struct zone *zone;
@@ -105,18 +160,14 @@ static int promote_choose_target(const nodemask_t *owner, unsigned long nr_pages
 		if (nid == last || !node_is_toptier(nid))
 			continue;
 		last = nid;
-		check = promote_check_target(nid, owner);
-		if (check == PROMOTE_ACCEPTED &&
-		    promote_node_room(nid) >= nr_pages) {
-			*refusal = PROMOTE_ACCEPTED;
-			return nid;
+		refusal = promote_check_target(ask, nid, room);
+		if (refusal == PROMOTE_ACCEPTED) {
+			*target = nid;
+			return PROMOTE_ACCEPTED;
 		}
-		if (check == PROMOTE_ACCEPTED)
-			check = PROMOTE_FAIL_BUDGET;
-		furthest = max(furthest, check);
+		furthest = max(furthest, refusal);
 	}
-	*refusal = furthest;
-	return NUMA_NO_NODE;
+	return furthest;
 }
 
 /**
@@ -129,15 +180,26 @@ static int promote_choose_target(const nodemask_t *owner, unsigned long nr_pages
  */
 void promote_mover_start(struct promote_mover *mover)
 {
+	/* Less is not worth a look at every folio. */
+	struct promote_ask ask = { .nr_pages = PROMOTE_BATCH_PAGES };
+
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
+		.nid = NUMA_NO_NODE,
 		.batch_nid = NUMA_NO_NODE,
-		.nomem_order = UINT_MAX,
 	};
-	mover->nid = promote_choose_target(NULL, 1, &mover->refusal);
+	mover->refusal = promote_choose_target(&ask, &mover->nid, &mover->room);
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
 		lru_add_drain();
+}
+
+/* There is no memory for anything more: all that follows would be in vain. */
+static void promote_mover_give_up(struct promote_mover *mover,
+				  enum promote_refusal refusal)
+{
+	mover->nid = NUMA_NO_NODE;
+	mover->refusal = refusal;
 }
 
 /* Get the folio at a PFN that may be anything by now. */
@@ -159,11 +221,10 @@ static struct folio *promote_get_folio(unsigned long pfn)
 	return folio;
 }
 
-/* Did the owner of a tmpfs file, or its mount, say where the memory goes? */
+/* Did the owner of this tmpfs file, or its mount, say where the memory goes? */
 static bool promote_mapping_has_policy(const struct address_space *mapping)
 {
-	return shmem_mapping(mapping) &&
-	       !RB_EMPTY_ROOT(&SHMEM_I(mapping->host)->policy.root);
+	return READ_ONCE(SHMEM_I(mapping->host)->policy.root.rb_node);
 }
 
 /**
@@ -172,25 +233,27 @@ static bool promote_mapping_has_policy(const struct address_space *mapping)
  *
  * Regular files only, and no tmpfs file with a memory policy of its own. An
  * inode that a filesystem keeps its metadata in can have the mode of its last
- * use, but cannot be read as a file. With buffer_migrate_folio_norefs()
- * migration of a folio with busy buffers sends an IPI to every CPU, several
- * times: journalled data is not worth that.
+ * use, but its folios are not read as those of a file. With
+ * buffer_migrate_folio_norefs() migration of a folio with busy buffers sends an
+ * IPI to every CPU, several times: journalled data is not worth that.
  *
- * Context: The caller keeps the inode, RCU suffices.
+ * Context: RCU suffices: it keeps what is read here of an inode, a_ops and not
+ * i_fop, which free_inode may have replaced.
  * Return: true if so.
  */
 bool promote_mapping_eligible(const struct address_space *mapping)
 {
+	const struct address_space_operations *ops = READ_ONCE(mapping->a_ops);
 	const struct inode *host = READ_ONCE(mapping->host);
 
 	if (!host || !S_ISREG(host->i_mode) || mapping_inaccessible(mapping))
 		return false;
-	if (!READ_ONCE(host->i_fop)->read_iter)
-		return false;
-	if (promote_mapping_has_policy(mapping))
+	if (shmem_mapping(mapping))
+		return !promote_mapping_has_policy(mapping);
+	if (!ops->read_folio)
 		return false;
 	return !IS_ENABLED(CONFIG_BUFFER_HEAD) ||
-	       mapping->a_ops->migrate_folio != buffer_migrate_folio_norefs;
+	       ops->migrate_folio != buffer_migrate_folio_norefs;
 }
 
 static enum promote_refusal promote_check_mapping(struct folio *folio)
@@ -230,13 +293,14 @@ static enum promote_refusal promote_check_folio(struct folio *folio)
 
 	if (!promote_folio_is_current(folio))
 		return PROMOTE_FAIL_STALE;
+	/* What is not on the LRU may have no mapping where we look for it. */
+	if (!folio_test_lru(folio))
+		return PROMOTE_FAIL_BUSY;
 	if (folio_mapped(folio))
 		return PROMOTE_FAIL_MAPPED;
 	refusal = promote_check_mapping(folio);
 	if (refusal != PROMOTE_ACCEPTED)
 		return refusal;
-	if (!folio_test_lru(folio))
-		return PROMOTE_FAIL_BUSY;
 	if (folio_test_unevictable(folio) || folio_contain_hwpoisoned_page(folio))
 		return PROMOTE_FAIL_OTHER;
 	if (folio_test_writeback(folio))
@@ -246,36 +310,6 @@ static enum promote_refusal promote_check_folio(struct folio *folio)
 	if (folio_ref_count(folio) != folio_expected_ref_count(folio) + 1)
 		return PROMOTE_FAIL_BUSY;
 	return PROMOTE_ACCEPTED;
-}
-
-/*
- * What large folios the nodes have no memory for. Racy on purpose: what is lost
- * costs an attempt.
- */
-static struct promote_scarcity promote_scarcity[MAX_NUMNODES];
-
-static bool promote_node_scarce(int nid, unsigned int order)
-{
-	/* See above. */
-	return order && promote_scarce(data_race(promote_scarcity[nid]), order,
-				       promote_now_ms());
-}
-
-static void promote_note_scarcity(int nid, unsigned int order, int ret)
-{
-	/* See above. */
-	struct promote_scarcity old = data_race(promote_scarcity[nid]);
-	struct promote_scarcity new = old;
-
-	if (ret == -ENOMEM)
-		new = promote_scarcity_failed(old, order, promote_now_ms());
-	else if (!ret)
-		new = promote_scarcity_moved(old, order);
-	/* Written seldom, so that the line can be shared. */
-	if (old.until_ms == new.until_ms && old.order == new.order)
-		return;
-	/* See above. */
-	data_race(promote_scarcity[nid] = new);
 }
 
 /*
@@ -300,30 +334,30 @@ static bool promote_batch_takes(struct promote_mover *mover,
 /*
  * The nodes that the memory cgroup may use are those of its cpuset. If it may
  * not go where the reader may, or there is no room for this folio, another node
- * may suit all.
+ * may suit all. Others use the same room: ask anew for each batch.
  */
 static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 					       struct folio *folio)
 {
-	unsigned long nr_pages = folio_nr_pages(folio);
-	enum promote_refusal refusal = PROMOTE_ACCEPTED;
 	nodemask_t allowed = node_states[N_MEMORY];
-	int nid = mover->nid;
+	struct promote_ask ask = {
+		.owner = &allowed,
+		.order = folio_order(folio),
+		.nr_pages = folio_nr_pages(folio),
+	};
+	enum promote_refusal refusal;
 
 	mover->memcg = get_mem_cgroup_from_folio(folio);
 	mem_cgroup_node_filter_allowed(mover->memcg, &allowed);
-	/* Others use the same room: ask anew. */
-	if (!node_isset(nid, allowed) || promote_node_room(nid) < nr_pages)
-		nid = promote_choose_target(&allowed, nr_pages, &refusal);
+	mover->batch_nid = mover->nid;
+	refusal = promote_check_target(&ask, mover->nid, &mover->room);
 	if (refusal != PROMOTE_ACCEPTED)
-		return refusal;
-
-	/* What one node has no memory for, another may have. */
-	if (nid != mover->batch_nid)
-		mover->nomem_order = UINT_MAX;
-	mover->batch_nid = nid;
-	mover->room = promote_node_room(nid);
-	return PROMOTE_ACCEPTED;
+		refusal = promote_choose_target(&ask, &mover->batch_nid,
+						&mover->room);
+	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order &&
+	    node_isset(mover->nid, allowed))
+		promote_mover_give_up(mover, refusal);
+	return refusal;
 }
 
 static enum promote_refusal promote_batch_add(struct promote_mover *mover,
@@ -333,22 +367,20 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 
 	if (!promote_batch_takes(mover, folio)) {
 		promote_mover_flush(mover);
+		if (mover->nid == NUMA_NO_NODE)
+			return mover->refusal;
 		refusal = promote_batch_open(mover, folio);
 		if (refusal != PROMOTE_ACCEPTED)
 			return refusal;
 	}
-	if (folio_order(folio) >= mover->nomem_order ||
-	    promote_node_scarce(mover->batch_nid, folio_order(folio)))
-		return PROMOTE_FAIL_NOMEM;
-	if (folio_nr_pages(folio) > mover->room)
-		return PROMOTE_FAIL_BUDGET;
 	if (migrate_misplaced_folio_isolate(folio))
 		return PROMOTE_FAIL_BUSY;
 
 	/*
 	 * Arrive among the young: MGLRU would put a folio that is not active
-	 * into the oldest generations, where demotion looks first. If it was
-	 * mapped and mlocked since the check, it must not be both.
+	 * into the oldest generations, where demotion looks first. If it cannot
+	 * be moved it is still hot. If it was mapped and mlocked since the
+	 * check, it must not be both.
 	 */
 	if (!folio_test_unevictable(folio))
 		folio_set_active(folio);
@@ -427,8 +459,8 @@ void promote_mover_flush(struct promote_mover *mover)
 	ret = migrate_misplaced_folio_batch(&mover->folios, mover->batch_nid,
 					    &nr_moved);
 	promote_note_scarcity(mover->batch_nid, order, ret);
-	if (ret == -ENOMEM)
-		mover->nomem_order = order;
+	if (ret == -ENOMEM && !order)
+		promote_mover_give_up(mover, PROMOTE_FAIL_NOMEM);
 	if (ret) {
 		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
 					   PROMOTE_FAIL_BUSY;

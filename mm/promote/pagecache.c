@@ -18,13 +18,9 @@
 #include <trace/events/promote.h>
 
 #include "internal.h"
-#include "policy.h"
 #include "promo_list.h"
 
 u32 promote_min_gap_ms __read_mostly = 16;
-
-/* A task that has no target is asked again after this. */
-#define PROMOTE_IDLE_MS		1000
 
 /* Milliseconds in a tick and in a step of the noted time */
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
@@ -42,14 +38,24 @@ static struct promote_clock promote_clock(void)
 }
 
 /*
- * Tasks that come by on the way back to user space and may be delayed there.
- * What reclaim and interrupts touch is not the access of a reader.
+ * Tasks that come by on the way back to user space. What reclaim and interrupts
+ * touch is not the access of a reader.
  */
 VISIBLE_IF_KUNIT bool promote_task_may_record(struct task_struct *tsk)
 {
 	return in_task() &&
-	       !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD)) &&
-	       !rt_or_dl_task(tsk);
+	       !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD));
+}
+
+static bool promote_task_is_paused(const struct task_struct *tsk)
+{
+	return jiffies - tsk->promo_paused < PROMOTE_PAUSE;
+}
+
+/* Hint faults take care of what is mapped, and keep times of their own. */
+static bool promote_folio_is_unmapped_cache(struct folio *folio)
+{
+	return !folio_mapped(folio) && folio->mapping && !folio_test_anon(folio);
 }
 
 /*
@@ -59,9 +65,6 @@ VISIBLE_IF_KUNIT bool promote_task_may_record(struct task_struct *tsk)
 static bool promote_folio_may_record(struct folio *folio)
 {
 	struct address_space *mapping;
-
-	if (folio_test_unevictable(folio))
-		return false;
 
 	guard(rcu)();
 	mapping = READ_ONCE(folio->mapping);
@@ -86,18 +89,16 @@ VISIBLE_IF_KUNIT void promote_queue_work(struct task_struct *tsk)
  * until the drain has had its turn, nor for a while after it was refused.
  */
 static void promote_record(struct promo_list *list, struct folio *folio,
-			   const struct promote_clock *clock, u32 now, u32 last)
+			   u32 now, u32 last)
 {
-	u32 claim = promote_claim_time(clock, now);
-	unsigned long pfn = folio_pfn(folio);
+	struct promote_clock clock = promote_clock();
+	u32 claim = promote_claim_time(&clock, now);
 	unsigned int order = folio_order(folio);
 
-	/* If it is not taken the time stays, to be hot again. */
-	if (!promo_list_takes(list, pfn, order) ||
-	    folio_xchg_access_time(folio, claim) != last)
+	if (folio_xchg_access_time(folio, claim) != last)
 		return;
 
-	promo_list_add(list, pfn, order, now);
+	promo_list_add(list, folio_pfn(folio), order, now);
 	count_vm_event(PAGECACHE_PROMOTE_QUEUED);
 	trace_promote_record(folio_nid(folio), order, list->nr);
 }
@@ -105,27 +106,30 @@ static void promote_record(struct promo_list *list, struct folio *folio,
 static void promote_drain_when_due(struct task_struct *tsk,
 				   struct promo_list *list, u32 now)
 {
-	if (!list->draining && promo_list_due(list, now) &&
-	    local_clock() >= list->retry_ns)
+	if (promo_list_due(list, now) && local_clock() >= list->retry_ns)
 		promote_queue_work(tsk);
 }
 
-static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
-			       const struct promote_clock *clock, u32 now,
-			       u32 last)
+/* Not inlined, for the sake of the many that are not hot. */
+VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
+						 struct folio *folio, u32 now,
+						 u32 last,
+						 enum promote_heat heat)
 {
 	struct promo_list *list = tsk->promo_list;
 
+	if (rt_or_dl_task(tsk) || (list && list->draining))
+		return;
 	/* The task_work allocates it. The time stays, to be hot again. */
 	if (!list) {
-		if (time_after_eq(jiffies, tsk->promo_alloc_jiffies))
+		if (promote_folio_may_record(folio))
 			promote_queue_work(tsk);
 		return;
 	}
-	if (list->draining || (s32)(list->idle_until_ms - now) > 0)
-		return;
-
-	promote_record(list, folio, clock, now, last);
+	if (heat == PROMOTE_HOT && promo_list_takes(list, folio_order(folio)) &&
+	    promote_folio_may_record(folio))
+		promote_record(list, folio, now, last);
+	/* When all that is hot has been recorded, who drains it? */
 	promote_drain_when_due(tsk, list, now);
 }
 
@@ -138,33 +142,29 @@ static void promote_record_hot(struct task_struct *tsk, struct folio *folio,
 void __promote_folio_accessed(struct folio *folio)
 {
 	struct promote_clock clock = promote_clock();
-	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
-	u32 now = promote_now_ms();
 	enum promote_heat heat;
+	u32 last, now;
 
+	/* While DRAM is full this is all. */
+	if (promote_task_is_paused(current))
+		return;
+
+	/* In this order, or a claim that comes between is too far ahead. */
+	last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	now = promote_now_ms();
 	/* Most calls end here, before they have touched another cache line. */
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_RECENT)
 		return;
 
-	/* Hint faults take care of what is mapped. */
-	if (!promote_task_may_record(current) || folio_mapped(folio))
-		return;
-
-	/* When all that is hot waits for a drain, this is what starts it. */
-	if (heat == PROMOTE_CLAIMED) {
-		if (current->promo_list)
-			promote_drain_when_due(current, current->promo_list,
-					       now);
-		return;
-	}
-	if (!promote_folio_may_record(folio))
+	if (!promote_task_may_record(current) ||
+	    !promote_folio_is_unmapped_cache(folio))
 		return;
 
 	if (heat == PROMOTE_COLD)
 		folio_xchg_access_time(folio, promote_access_time(&clock, now));
 	else
-		promote_record_hot(current, folio, &clock, now, last);
+		promote_found_hot(current, folio, now, last, heat);
 }
 
 static void promote_one(struct promote_mover *mover,
@@ -192,7 +192,7 @@ static unsigned int promote_drain_entries(struct promote_mover *mover,
 	unsigned int checked = 0;
 	struct promo_entry entry;
 
-	while (promo_list_pop(list, &entry)) {
+	while (mover->nid != NUMA_NO_NODE && promo_list_pop(list, &entry)) {
 		nr_drained++;
 		promote_one(mover, &entry, stale_ms);
 		checked += 1U << entry.order;
@@ -214,14 +214,13 @@ static void promote_drain(struct promo_list *list)
 	unsigned int nr_drained;
 
 	promote_mover_start(&mover);
+	nr_drained = promote_drain_entries(&mover, list);
 	if (mover.nid == NUMA_NO_NODE) {
 		/* One check for all: no folio is touched in vain. */
-		nr_drained = list->nr;
-		promote_count_refused(mover.refusal, nr_drained);
+		nr_drained += list->nr;
+		promote_count_refused(mover.refusal, list->nr);
 		promo_list_clear(list);
-		list->idle_until_ms = promote_now_ms() + PROMOTE_IDLE_MS;
-	} else {
-		nr_drained = promote_drain_entries(&mover, list);
+		current->promo_paused = jiffies;
 	}
 	count_vm_events(PAGECACHE_PROMOTE_DRAINED, nr_drained);
 	trace_promote_drain(mover.nid, nr_drained, list->nr, mover.nr_moved,
@@ -257,8 +256,7 @@ static struct promo_list *promo_list_alloc(void)
 	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 			   __GFP_NOMEMALLOC | __GFP_NOWARN);
 	if (list)
-		promo_list_init(list, task_sched_runtime(current),
-				promote_now_ms());
+		list->runtime_ns = task_sched_runtime(current);
 	return list;
 }
 
@@ -277,7 +275,8 @@ void promote_task_work(struct callback_head *work)
 		return;
 	if (!list) {
 		current->promo_list = promo_list_alloc();
-		current->promo_alloc_jiffies = jiffies + HZ;
+		if (!current->promo_list)
+			current->promo_paused = jiffies;
 		return;
 	}
 	if (!static_branch_likely(&promote_pagecache_key)) {

@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "policy.h"
 
-/*
- * A mark covers a whole folio, so that at the same heat per page a large
- * folio is marked more often. Halve the threshold for every factor of 16 in
- * size: a quarter for 2 MiB of 4 KiB pages, which a sequential reader of a
- * file larger than the threshold's worth of reading still meets.
- */
-#define PROMOTE_ORDERS_PER_HALF	4
-
-/* What is recorded is left alone for this long, also if it is not moved. */
-#define PROMOTE_CLAIM_MS	1000U
-
 /* A node that has no large folio is asked again after this, doubled 5 times */
 #define PROMOTE_SCARCE_MS	1000U
 #define PROMOTE_SCARCE_DOUBLINGS	5
@@ -25,65 +14,6 @@
 /* The margin above the watermark, as a share of the zone and at least */
 #define PROMOTE_MARGIN_SHIFT	8
 #define PROMOTE_MARGIN_MIN	64
-
-/**
- * promote_heat - judge an access by the time of the last one
- * @clock: how times are kept
- * @now: time of the access
- * @last: noted time of the last access
- * @order: order of the folio
- *
- * The gap allows for the slack, so that what is closer is never hot. A time in
- * the future is one that promote_claim_time() has set.
- *
- * Return: the verdict.
- */
-enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
-			       u32 last, unsigned int order)
-{
-	u32 distance = (now - last) & clock->mask;
-
-	if ((last & clock->mask) == clock->mask)
-		return PROMOTE_COLD;
-	if (distance < clock->min_gap + clock->slack)
-		return PROMOTE_RECENT;
-	if (((last - now) & clock->mask) <= PROMOTE_CLAIM_MS)
-		return PROMOTE_CLAIMED;
-	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
-		return PROMOTE_HOT;
-	return PROMOTE_COLD;
-}
-
-/**
- * promote_access_time - the time to note for an access
- * @clock: how times are kept
- * @now: time of the access
- *
- * Return: @now, or the step before it where @now would read as unset.
- */
-u32 promote_access_time(const struct promote_clock *clock, u32 now)
-{
-	if ((now & clock->mask) == clock->mask)
-		now -= clock->resolution;
-	return now;
-}
-
-/**
- * promote_claim_time - the time to note for a folio that is recorded
- * @clock: how times are kept
- * @now: the time
- *
- * It would be found hot again after the gap, by other readers while it waits
- * for its drain, and for ever if it cannot be moved. Noted as accessed in the
- * future, it is left alone until then. If it is moved, its new place starts
- * with no time.
- *
- * Return: a time in the future, which promote_heat() knows.
- */
-u32 promote_claim_time(const struct promote_clock *clock, u32 now)
-{
-	return promote_access_time(clock, now + PROMOTE_CLAIM_MS);
-}
 
 /**
  * promote_scarce - is it vain to ask a node for a large folio?

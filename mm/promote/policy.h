@@ -2,12 +2,23 @@
 /*
  * Decisions of page cache promotion: numbers in, verdict out. No folio, no
  * lock, no time source, so that policy.c compiles and is tested in userspace
- * (tools/testing/promote).
+ * (tools/testing/promote). What every access to a lower tier asks is inline.
  */
 #ifndef _MM_PROMOTE_POLICY_H
 #define _MM_PROMOTE_POLICY_H
 
 #include <linux/types.h>
+
+/*
+ * A mark covers a whole folio, so that at the same heat per page a large
+ * folio is marked more often. Halve the threshold for every factor of 16 in
+ * size: a quarter for 2 MiB of 4 KiB pages, which a sequential reader of a
+ * file larger than the threshold's worth of reading still meets.
+ */
+#define PROMOTE_ORDERS_PER_HALF	4
+
+/* What is recorded is left alone for this long, also if it is not moved. */
+#define PROMOTE_CLAIM_MS	1000U
 
 /**
  * enum promote_heat - what the time of the last access says
@@ -52,10 +63,68 @@ struct promote_scarcity {
 	u8 failures;
 };
 
-enum promote_heat promote_heat(const struct promote_clock *clock, u32 now,
-			       u32 last, unsigned int order);
-u32 promote_access_time(const struct promote_clock *clock, u32 now);
-u32 promote_claim_time(const struct promote_clock *clock, u32 now);
+/**
+ * promote_heat - judge an access by the time of the last one
+ * @clock: how times are kept
+ * @now: time of the access
+ * @last: noted time of the last access
+ * @order: order of the folio
+ *
+ * The gap allows for the slack, so that what is closer is never hot. A time in
+ * the future is one that promote_claim_time() has set.
+ *
+ * Return: the verdict.
+ */
+static inline enum promote_heat
+promote_heat(const struct promote_clock *clock, u32 now, u32 last,
+	     unsigned int order)
+{
+	u32 distance = (now - last) & clock->mask;
+
+	if ((last & clock->mask) == clock->mask)
+		return PROMOTE_COLD;
+	if (distance < clock->min_gap + clock->slack)
+		return PROMOTE_RECENT;
+	if (((last - now) & clock->mask) <= PROMOTE_CLAIM_MS)
+		return PROMOTE_CLAIMED;
+	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
+		return PROMOTE_HOT;
+	return PROMOTE_COLD;
+}
+
+/**
+ * promote_access_time - the time to note for an access
+ * @clock: how times are kept
+ * @now: time of the access
+ *
+ * Return: @now, or the step before it where @now would read as unset.
+ */
+static inline u32 promote_access_time(const struct promote_clock *clock,
+				      u32 now)
+{
+	if ((now & clock->mask) == clock->mask)
+		now -= clock->resolution;
+	return now;
+}
+
+/**
+ * promote_claim_time - the time to note for a folio that is recorded
+ * @clock: how times are kept
+ * @now: the time
+ *
+ * It would be found hot again after the gap, by other readers while it waits
+ * for its drain, and for ever if it cannot be moved. Noted as accessed in the
+ * future, it is left alone until then. If it is moved, its new place starts
+ * with no time.
+ *
+ * Return: a time in the future, which promote_heat() knows.
+ */
+static inline u32 promote_claim_time(const struct promote_clock *clock,
+				     u32 now)
+{
+	return promote_access_time(clock, now + PROMOTE_CLAIM_MS);
+}
+
 bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
 		    u32 now_ms);
 struct promote_scarcity

@@ -4,18 +4,7 @@
  * space: a ring, first in, first out, so that folios arrive in the top tier
  * in the order in which they were read.
  */
-#include <linux/hash.h>
-#include <linux/log2.h>
-#include <linux/string.h>
-
 #include "promo_list.h"
-
-/* PFN 0 is never page cache, so an empty slot matches nothing. */
-static unsigned long *promo_list_slot(struct promo_list *list,
-				      unsigned long pfn)
-{
-	return &list->recent[hash_long(pfn, ilog2(PROMO_LIST_RECENT))];
-}
 
 static bool promo_list_full(const struct promo_list *list)
 {
@@ -23,34 +12,18 @@ static bool promo_list_full(const struct promo_list *list)
 }
 
 /**
- * promo_list_init - make a list ready for use
- * @list: the list, zeroed
- * @runtime_ns: run time of the owner
- * @now_ms: the time
- */
-void promo_list_init(struct promo_list *list, u64 runtime_ns, u32 now_ms)
-{
-	list->runtime_ns = runtime_ns;
-	list->idle_until_ms = now_ms;
-}
-
-/**
  * promo_list_takes - would the list take a folio?
  * @list: the list of the current task
- * @pfn: first page of the folio
- * @order: its order
+ * @order: order of the folio
  *
  * Return: false if there is no room, in which case the list is full from now
- * on, or if the folio was seen to be on it, or has more than %PROMO_LIST_PAGES
- * pages.
+ * on, or if the folio has more than %PROMO_LIST_PAGES pages.
  */
-bool promo_list_takes(struct promo_list *list, unsigned long pfn,
-		      unsigned int order)
+bool promo_list_takes(struct promo_list *list, unsigned int order)
 {
 	unsigned long nr_pages = 1UL << order;
 
-	if (promo_list_full(list) || nr_pages > PROMO_LIST_PAGES ||
-	    *promo_list_slot(list, pfn) == pfn)
+	if (promo_list_full(list) || nr_pages > PROMO_LIST_PAGES)
 		return false;
 	list->closed = list->nr_pages + nr_pages > PROMO_LIST_PAGES;
 	return !list->closed;
@@ -73,7 +46,6 @@ void promo_list_add(struct promo_list *list, unsigned long pfn,
 	list->orders[tail] = order;
 	list->nr++;
 	list->nr_pages += 1U << order;
-	*promo_list_slot(list, pfn) = pfn;
 }
 
 /**
@@ -85,8 +57,6 @@ void promo_list_add(struct promo_list *list, unsigned long pfn,
  */
 bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
 {
-	unsigned long *slot;
-
 	if (!list->nr)
 		return false;
 
@@ -97,11 +67,6 @@ bool promo_list_pop(struct promo_list *list, struct promo_entry *entry)
 	list->nr--;
 	list->nr_pages -= 1U << entry->order;
 	list->closed = false;
-
-	/* If it is refused now, it may come again. */
-	slot = promo_list_slot(list, entry->pfn);
-	if (*slot == entry->pfn)
-		*slot = 0;
 	return true;
 }
 
@@ -132,5 +97,4 @@ void promo_list_clear(struct promo_list *list)
 	list->nr = 0;
 	list->nr_pages = 0;
 	list->closed = false;
-	memset(list->recent, 0, sizeof(list->recent));
 }

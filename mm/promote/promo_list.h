@@ -10,7 +10,6 @@
 /* A drain moves no more than what is on the list: 2 MiB. */
 #define PROMO_LIST_PAGES	(SZ_2M >> PAGE_SHIFT)
 #define PROMO_LIST_ENTRIES	PROMO_LIST_PAGES
-#define PROMO_LIST_RECENT	128
 
 /* A partial batch leaves when its oldest entry is this old. */
 #define PROMO_LIST_DRAIN_MS	30
@@ -41,12 +40,9 @@ struct promo_entry {
  * @closed: the next folio has found no room; what comes after it must wait too,
  * or would be promoted before it
  * @draining: the owner is in a drain; what it accesses there is not recorded
- * @idle_until_ms: time before which nothing is recorded, after a drain found
- * that this task may not promote: what it would claim is left to others
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
  * @runtime_ns: run time of the owner at the end of the last drain
- * @recent: direct-mapped table of queued PFNs, to find most duplicates
  *
  * Private to the owning task, so without a lock.
  */
@@ -59,19 +55,15 @@ struct promo_list {
 	unsigned int nr_pages;
 	bool closed;
 	bool draining;
-	u32 idle_until_ms;
 	u64 retry_ns;
 	s64 credit_ns;
 	u64 runtime_ns;
-	unsigned long recent[PROMO_LIST_RECENT];
 };
 
 /* A page more would cost every reader the next size of allocation. */
 static_assert(sizeof(struct promo_list) <= SZ_8K);
 
-void promo_list_init(struct promo_list *list, u64 runtime_ns, u32 now_ms);
-bool promo_list_takes(struct promo_list *list, unsigned long pfn,
-		      unsigned int order);
+bool promo_list_takes(struct promo_list *list, unsigned int order);
 void promo_list_add(struct promo_list *list, unsigned long pfn,
 		    unsigned int order, u32 now_ms);
 bool promo_list_pop(struct promo_list *list, struct promo_entry *entry);

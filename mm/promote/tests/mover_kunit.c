@@ -284,6 +284,47 @@ static void mover_takes_no_harm(struct kunit *test)
 	promote_mover_flush(&mover);
 }
 
+/* What a folio was refused for is what its counter is called after. */
+static void mover_counts_refusals(struct kunit *test)
+{
+	static const char * const reasons[] = {
+		[PROMOTE_FAIL_STALE] = "stale",
+		[PROMOTE_FAIL_MAPPED] = "mapped",
+		[PROMOTE_FAIL_DIRTY] = "dirty",
+		[PROMOTE_FAIL_WRITEBACK] = "writeback",
+		[PROMOTE_FAIL_LOCKED] = "locked",
+		[PROMOTE_FAIL_BUSY] = "busy",
+		[PROMOTE_FAIL_NODE] = "node",
+		[PROMOTE_FAIL_CPUSET] = "cpuset",
+		[PROMOTE_FAIL_POLICY] = "policy",
+		[PROMOTE_FAIL_RATE] = "rate",
+		[PROMOTE_FAIL_BUDGET] = "budget",
+		[PROMOTE_FAIL_NOMEM] = "nomem",
+		[PROMOTE_FAIL_OTHER] = "other",
+	};
+	enum vm_event_item first = PAGECACHE_PROMOTE_FAIL_STALE;
+	const size_t size = NR_VM_EVENT_ITEMS * sizeof(unsigned long);
+	unsigned long *before = kunit_kzalloc(test, size, GFP_KERNEL);
+	unsigned long *after = kunit_kzalloc(test, size, GFP_KERNEL);
+	char name[48];
+	int i;
+
+	BUILD_BUG_ON(ARRAY_SIZE(reasons) != PROMOTE_ACCEPTED);
+	KUNIT_ASSERT_NOT_NULL(test, before);
+	KUNIT_ASSERT_NOT_NULL(test, after);
+	all_vm_events(before);
+	for (i = 0; i < ARRAY_SIZE(reasons); i++)
+		promote_count_refused(i, 1 + i);
+	all_vm_events(after);
+	for (i = 0; i < ARRAY_SIZE(reasons); i++) {
+		snprintf(name, sizeof(name), "pagecache_promote_fail_%s",
+			 reasons[i]);
+		KUNIT_EXPECT_STREQ(test, vm_event_name(first + i), name);
+		KUNIT_EXPECT_EQ(test, after[first + i] - before[first + i],
+				1 + i);
+	}
+}
+
 static struct kunit_case mover_test_cases[] = {
 	KUNIT_CASE(mover_moves),
 	KUNIT_CASE(mover_refuses_locked),
@@ -298,6 +339,7 @@ static struct kunit_case mover_test_cases[] = {
 	KUNIT_CASE(mover_refuses_truncated),
 	KUNIT_CASE(mover_refuses_truncated_and_held),
 	KUNIT_CASE(mover_takes_no_harm),
+	KUNIT_CASE(mover_counts_refusals),
 	{}
 };
 

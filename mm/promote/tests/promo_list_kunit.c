@@ -13,7 +13,7 @@
 static bool add(struct promo_list *list, unsigned long pfn, unsigned int order,
 		u32 now_ms)
 {
-	if (!promo_list_takes(list, pfn, order))
+	if (!promo_list_takes(list, order))
 		return false;
 	promo_list_add(list, pfn, order, now_ms);
 	return true;
@@ -25,7 +25,6 @@ static int promo_list_test_init(struct kunit *test)
 						GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, list);
-	promo_list_init(list, 0, NOW);
 	test->priv = list;
 	return 0;
 }
@@ -121,37 +120,6 @@ static void promo_list_refuses_huge(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, add(list, 2, 0, NOW));
 }
 
-static void promo_list_refuses_duplicates(struct kunit *test)
-{
-	struct promo_list *list = test->priv;
-	struct promo_entry entry;
-
-	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW));
-	KUNIT_EXPECT_FALSE(test, add(list, 7, 0, NOW + 1));
-	KUNIT_EXPECT_EQ(test, list->nr, 1);
-
-	/* A folio that was refused by the drain may be recorded again. */
-	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
-	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW + 2));
-}
-
-/* Taking an entry out must not forget another one that shares its slot. */
-static void promo_list_slot_collision(struct kunit *test)
-{
-	struct promo_list *list = test->priv;
-	unsigned int bits = ilog2(PROMO_LIST_RECENT);
-	struct promo_entry entry;
-	unsigned long other = 8;
-
-	while (hash_long(other, bits) != hash_long(7, bits))
-		other++;
-	KUNIT_EXPECT_TRUE(test, add(list, 7, 0, NOW));
-	KUNIT_EXPECT_TRUE(test, add(list, other, 0, NOW));
-	KUNIT_ASSERT_TRUE(test, promo_list_pop(list, &entry));
-	KUNIT_EXPECT_EQ(test, entry.pfn, 7ul);
-	KUNIT_EXPECT_FALSE(test, add(list, other, 0, NOW));
-}
-
 static void promo_list_due_by_age(struct kunit *test)
 {
 	struct promo_list *list = test->priv;
@@ -193,8 +161,6 @@ static struct kunit_case promo_list_test_cases[] = {
 	KUNIT_CASE(promo_list_full_of_pages),
 	KUNIT_CASE(promo_list_closes),
 	KUNIT_CASE(promo_list_refuses_huge),
-	KUNIT_CASE(promo_list_refuses_duplicates),
-	KUNIT_CASE(promo_list_slot_collision),
 	KUNIT_CASE(promo_list_due_by_age),
 	KUNIT_CASE(promo_list_age_wraps),
 	KUNIT_CASE(promo_list_clear_forgets),

@@ -5,14 +5,17 @@
  */
 #include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/fs.h>
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/task_work.h>
 
 #include "../internal.h"
+#include "../promo_list.h"
 
 static struct task_struct *reader(struct kunit *test)
 {
@@ -39,14 +42,6 @@ static void record_only_for_readers(struct kunit *test)
 	/* They run task_work like any other task. */
 	tsk->flags = PF_IO_WORKER | PF_USER_WORKER;
 	KUNIT_EXPECT_TRUE(test, promote_task_may_record(tsk));
-}
-
-static void record_not_for_real_time(struct kunit *test)
-{
-	struct task_struct *tsk = reader(test);
-
-	tsk->prio = MAX_RT_PRIO - 1;
-	KUNIT_EXPECT_FALSE(test, promote_task_may_record(tsk));
 }
 
 struct record_from_irq {
@@ -104,11 +99,115 @@ static void record_survives_refused_work(struct kunit *test)
 	put_task_struct(tsk);
 }
 
+static int record_read_folio(struct file *file, struct folio *folio)
+{
+	return -EIO;
+}
+
+/* A folio of a file, hot for a task that has a list. */
+struct hot_folio {
+	struct task_struct *tsk;
+	struct folio *folio;
+	struct address_space_operations ops;
+	struct address_space mapping;
+	struct inode inode;
+};
+
+static struct hot_folio *hot_folio(struct kunit *test)
+{
+	struct hot_folio *hot = kunit_kzalloc(test, sizeof(*hot), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, hot);
+	hot->tsk = reader(test);
+	hot->tsk->promo_list = kunit_kzalloc(test, sizeof(*hot->tsk->promo_list),
+					     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, hot->tsk->promo_list);
+	hot->ops.read_folio = record_read_folio;
+	hot->inode.i_mode = S_IFREG;
+	hot->mapping.host = &hot->inode;
+	hot->mapping.a_ops = &hot->ops;
+	hot->folio = folio_alloc(GFP_KERNEL, 0);
+	KUNIT_ASSERT_NOT_NULL(test, hot->folio);
+	hot->folio->mapping = &hot->mapping;
+	folio_xchg_access_time(hot->folio, 0);
+	return hot;
+}
+
+static void free_hot_folio(struct hot_folio *hot)
+{
+	hot->folio->mapping = NULL;
+	folio_put(hot->folio);
+}
+
+/* As __promote_folio_accessed() does it. */
+static void access(struct hot_folio *hot)
+{
+	int time = folio_last_cpupid(hot->folio);
+
+	promote_found_hot(hot->tsk, hot->folio, promote_now_ms(),
+			  (u32)time << PAGE_ACCESS_TIME_BUCKETS, PROMOTE_HOT);
+}
+
+/* What is not recorded keeps its time, to be found hot again. */
+static void expect_not_recorded(struct kunit *test, struct hot_folio *hot)
+{
+	access(hot);
+	KUNIT_EXPECT_EQ(test, hot->tsk->promo_list->nr, 0);
+	KUNIT_EXPECT_EQ(test, folio_last_cpupid(hot->folio), 0);
+}
+
+static void expect_recorded(struct kunit *test, struct hot_folio *hot)
+{
+	access(hot);
+	KUNIT_EXPECT_EQ(test, hot->tsk->promo_list->nr, 1);
+	KUNIT_EXPECT_NE(test, folio_last_cpupid(hot->folio), 0);
+}
+
+/* A real-time task may not be delayed by a drain. */
+static void record_not_for_real_time(struct kunit *test)
+{
+	struct hot_folio *hot = hot_folio(test);
+
+	hot->tsk->prio = MAX_RT_PRIO - 1;
+	expect_not_recorded(test, hot);
+	hot->tsk->prio = DEFAULT_PRIO;
+	expect_recorded(test, hot);
+	free_hot_folio(hot);
+}
+
+/* What a drain itself accesses, in reclaim for example. */
+static void record_not_while_draining(struct kunit *test)
+{
+	struct hot_folio *hot = hot_folio(test);
+
+	hot->tsk->promo_list->draining = true;
+	expect_not_recorded(test, hot);
+	hot->tsk->promo_list->draining = false;
+	expect_recorded(test, hot);
+	free_hot_folio(hot);
+}
+
+static void record_not_what_is_no_file(struct kunit *test)
+{
+	struct hot_folio *hot = hot_folio(test);
+
+	hot->inode.i_mode = S_IFBLK;
+	expect_not_recorded(test, hot);
+	hot->inode.i_mode = S_IFREG;
+	hot->ops.read_folio = NULL;
+	expect_not_recorded(test, hot);
+	hot->ops.read_folio = record_read_folio;
+	expect_recorded(test, hot);
+	free_hot_folio(hot);
+}
+
 static struct kunit_case record_test_cases[] = {
 	KUNIT_CASE(record_only_for_readers),
-	KUNIT_CASE(record_not_for_real_time),
 	KUNIT_CASE(record_not_in_interrupts),
 	KUNIT_CASE(record_survives_refused_work),
+	KUNIT_CASE(record_not_for_real_time),
+	KUNIT_CASE(record_not_while_draining),
+	KUNIT_CASE(record_not_what_is_no_file),
 	{}
 };
 
