@@ -9,7 +9,6 @@
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,28 +17,7 @@
 #include "promote_events.h"
 
 #define DRAIN_BYTES (2L << 20)
-#define MAX_PASSES 200
-/* Passes after which any LRU takes a file for hot. */
-#define WARM_PASSES 10
 #define NR_READERS 64
-
-/*
- * A file of holes: cached as any other, and no disk is read for it. The tests
- * here need large files, and look at costs, not at content.
- */
-static int sparse_file(struct promote_file *file, size_t size)
-{
-	const char *dir = getenv("TMPDIR");
-
-	file->size = size;
-	file->nr = size / sysconf(_SC_PAGESIZE);
-	snprintf(file->path, sizeof(file->path), "%s/promote.%d",
-		 dir ? dir : ".", (int)getpid());
-	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (file->fd < 0 || ftruncate(file->fd, size))
-		return -errno;
-	return 0;
-}
 
 /* All of the file with one system call, into the same memory again and again. */
 static int read_at_once(struct promote_file *file)
@@ -58,7 +36,7 @@ static int warm_up(struct promote_test *t)
 {
 	int i, err = 0;
 
-	for (i = 0; i < WARM_PASSES && !err; i++)
+	for (i = 0; i < PROMOTE_WARM_PASSES && !err; i++)
 		err = read_at_once(&t->file);
 	promote_flush_lru();
 	err = err ? err : promote_enable(&t->saved, true);
@@ -113,22 +91,6 @@ FIXTURE_VARIANT_ADD(drain, huge)
 	.huge = true,
 };
 
-#define HUGE_DIR "/tmp/promote.huge"
-
-/* What is written to a tmpfs is in its cache where the writer's policy says. */
-static int make_huge_file(struct promote_file *file, size_t size, int node)
-{
-	int err;
-
-	if (mkdir(HUGE_DIR, 0700) ||
-	    mount("promote", HUGE_DIR, "tmpfs", 0, "huge=always"))
-		return -errno;
-	setenv("TMPDIR", HUGE_DIR, 1);
-	err = promote_policy(MPOL_BIND, node);
-	err = err ? err : promote_file_create(file, size);
-	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
-}
-
 FIXTURE_SETUP(drain)
 {
 	size_t size = promote_test_bytes();
@@ -136,10 +98,13 @@ FIXTURE_SETUP(drain)
 	PROMOTE_TEST_START(NULL);
 	self->most = DRAIN_BYTES / self->t.page;
 	if (variant->huge) {
-		ASSERT_EQ(0, make_huge_file(&self->t.file, size, self->t.lower));
+		ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs,
+						 "huge=always"));
+		ASSERT_EQ(0, promote_file_make_written(&self->t.file, size,
+						       self->t.lower));
 		return;
 	}
-	ASSERT_EQ(0, sparse_file(&self->t.file, size));
+	ASSERT_EQ(0, promote_file_sparse(&self->t.file, size));
 	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower,
 					variant->large));
 }
@@ -148,10 +113,6 @@ FIXTURE_TEARDOWN(drain)
 {
 	promote_events_end(&self->events);
 	promote_test_end(&self->t);
-	if (variant->huge) {
-		umount2(HUGE_DIR, MNT_DETACH);
-		rmdir(HUGE_DIR);
-	}
 }
 
 TEST_F_TIMEOUT(drain, moves_at_most_2_mib, PROMOTE_TIMEOUT)
@@ -168,7 +129,7 @@ TEST_F_TIMEOUT(drain, moves_at_most_2_mib, PROMOTE_TIMEOUT)
 		SKIP(return, "no trace events in this kernel");
 	ASSERT_EQ(0, warm_up(&self->t));
 	ASSERT_EQ(0, promote_events_start(&self->events, "promote/promote_drain"));
-	for (i = 0; i < MAX_PASSES && SINCE(SUCCESS) < whole; i++) {
+	for (i = 0; i < PROMOTE_MAX_PASSES && SINCE(SUCCESS) < whole; i++) {
 		ASSERT_EQ(0, read_at_once(&self->t.file));
 		usleep(PROMOTE_GAP_US);
 	}
@@ -205,7 +166,8 @@ TEST_F_TIMEOUT(reader, pays_for_2_mib_after_a_huge_read, PROMOTE_TIMEOUT)
 	long most = DRAIN_BYTES / self->t.page, before = 0;
 	int i;
 
-	ASSERT_EQ(0, sparse_file(&self->t.file, promote_test_bytes() * 8));
+	ASSERT_EQ(0, promote_file_sparse(&self->t.file,
+					 promote_test_bytes() * 8));
 	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
 	ASSERT_LE(4 * most, self->t.file.nr);
 	ASSERT_EQ(0, warm_up(&self->t));
@@ -261,7 +223,7 @@ TEST_F_TIMEOUT(reader, takes_twice_as_long_while_promoting, PROMOTE_TIMEOUT)
 
 	ASSERT_EQ(0, promote_file_make(&self->t.file, promote_test_bytes() / 2,
 				       self->t.lower, false));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, WARM_PASSES));
+	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_WARM_PASSES));
 	for (i = 0; i < PROMOTE_PASSES; i++) {
 		took = timed_pass(&self->t, &moved);
 		ASSERT_LT(0, took);
@@ -300,7 +262,7 @@ static void end_of_pass(struct readers *readers)
 
 	usleep(PROMOTE_GAP_US);
 	readers->passes++;
-	readers->go_on = readers->passes < MAX_PASSES &&
+	readers->go_on = readers->passes < PROMOTE_MAX_PASSES &&
 			 promote_since(&t->before, PROMOTE_SUCCESS) <
 			 t->file.nr;
 }
@@ -349,7 +311,8 @@ TEST_F_TIMEOUT(reader, is_one_of_many_and_pays_alone, PROMOTE_TIMEOUT)
 	struct readers readers = { .t = &self->t };
 	long nr, in_use;
 
-	ASSERT_EQ(0, sparse_file(&self->t.file, promote_test_bytes() / 8));
+	ASSERT_EQ(0, promote_file_sparse(&self->t.file,
+					 promote_test_bytes() / 8));
 	ASSERT_EQ(0, promote_file_place(&self->t.file, self->t.lower, false));
 	nr = self->t.file.nr;
 	ASSERT_EQ(0, warm_up(&self->t));

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,12 +24,10 @@
 
 #define FILE_BYTES (4UL << 20)
 #define WAIT_ROUNDS 10000
-#define TMPFS_DIR "/tmp/promote.contexts"
 
 FIXTURE(mark)
 {
 	struct promote_test t;
-	bool mounted;
 	pid_t child;
 };
 
@@ -47,24 +43,6 @@ FIXTURE_TEARDOWN(mark)
 	if (self->child > 0)
 		promote_end_background(self->child);
 	promote_test_end(&self->t);
-	if (self->mounted) {
-		umount2(TMPFS_DIR, MNT_DETACH);
-		rmdir(TMPFS_DIR);
-	}
-}
-
-/* A file in a tmpfs; its pages are where its writer's policy says. */
-static int tmpfs_file(struct promote_file *file, const char *options, int node)
-{
-	int err;
-
-	mkdir(TMPFS_DIR, 0700);
-	if (mount("promote", TMPFS_DIR, "tmpfs", 0, options))
-		return -errno;
-	setenv("TMPDIR", TMPFS_DIR, 1);
-	err = promote_policy(MPOL_BIND, node);
-	err = err ? err : promote_file_create(file, FILE_BYTES);
-	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
 }
 
 struct mapping {
@@ -72,19 +50,25 @@ struct mapping {
 	char *start;
 };
 
-static int map_file(struct mapping *mapping)
-{
-	mapping->start = mmap(NULL, mapping->file->size, PROT_READ, MAP_SHARED,
-			      mapping->file->fd, 0);
-	return mapping->start == MAP_FAILED ? -errno : 0;
-}
-
-/* Fault every page in, which sets its accessed bit. */
+/* A child has the mapping, but not yet the pages in its page table. */
 static int populate(void *arg)
 {
 	struct mapping *mapping = arg;
 
 	return madvise(mapping->start, mapping->file->size, MADV_POPULATE_READ);
+}
+
+/* Another process that has the file mapped, and this one no longer. */
+static pid_t map_in_background(struct mapping *mapping)
+{
+	pid_t pid;
+
+	mapping->start = promote_file_map(mapping->file);
+	if (!mapping->start)
+		return -1;
+	pid = promote_background(populate, mapping);
+	munmap(mapping->start, mapping->file->size);
+	return pid;
 }
 
 /* The kernel reads the memory of another process through its page tables. */
@@ -121,10 +105,8 @@ TEST_F_TIMEOUT(mark, page_table_walk, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
 				       self->t.lower, false));
 	active = promote_node_stat(self->t.lower, "nr_active_file");
-	ASSERT_EQ(0, map_file(&mapping));
-	self->child = promote_background(populate, &mapping);
+	self->child = map_in_background(&mapping);
 	ASSERT_LT(0, self->child);
-	munmap(mapping.start, FILE_BYTES);
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	for (i = 0; i < PROMOTE_PASSES; i++) {
@@ -139,17 +121,22 @@ TEST_F_TIMEOUT(mark, page_table_walk, PROMOTE_TIMEOUT)
 	EXPECT_EQ(0, promote_file_check(&self->t.file));
 }
 
-static int map_and_exit(void *arg)
+static int map_and_unmap(struct promote_file *file)
 {
-	struct mapping *mapping = arg;
+	void *map = promote_file_map(file);
 
-	return map_file(mapping) || populate(mapping);
+	usleep(PROMOTE_GAP_US);
+	return map ? munmap(map, file->size) : -1;
+}
+
+static int map_and_exit(void *file)
+{
+	return promote_file_map(file) ? 0 : 1;
 }
 
 /* The accessed bits of the page tables are passed on when a mapping ends. */
 TEST_F_TIMEOUT(mark, end_of_a_mapping, PROMOTE_TIMEOUT)
 {
-	struct mapping mapping = { .file = &self->t.file };
 	long active;
 	int i;
 
@@ -159,13 +146,8 @@ TEST_F_TIMEOUT(mark, end_of_a_mapping, PROMOTE_TIMEOUT)
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	for (i = 0; i < PROMOTE_PASSES; i++) {
-		/* By munmap() and by exit. */
-		ASSERT_EQ(0, map_file(&mapping));
-		ASSERT_EQ(0, populate(&mapping));
-		munmap(mapping.start, FILE_BYTES);
-		usleep(PROMOTE_GAP_US);
-		ASSERT_EQ(0, promote_in_child(map_and_exit, &mapping));
-		usleep(PROMOTE_GAP_US);
+		ASSERT_EQ(0, map_and_unmap(&self->t.file));
+		ASSERT_EQ(0, promote_in_child(map_and_exit, &self->t.file));
 	}
 	EXPECT_NOTHING_DONE();
 	EXPECT_MARKED(active);
@@ -178,26 +160,20 @@ TEST_F_TIMEOUT(mark, end_of_a_mapping, PROMOTE_TIMEOUT)
 TEST_F_TIMEOUT(mark, end_of_a_huge_mapping, PROMOTE_TIMEOUT)
 {
 	struct mapping mapping = { .file = &self->t.file };
-	struct mapping other = { .file = &self->t.file };
 	struct promote_where where;
 	int i;
 
-	self->mounted = true;
-	ASSERT_EQ(0, tmpfs_file(&self->t.file, "huge=always", self->t.lower));
+	ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs, "huge=always"));
+	ASSERT_EQ(0, promote_file_make_written(&self->t.file, FILE_BYTES,
+					       self->t.lower));
 	ASSERT_EQ(0, promote_file_where(&self->t.file, &where));
 	EXPECT_LT(self->t.file.nr / 2, where.tails);
-	ASSERT_EQ(0, map_file(&mapping));
-	self->child = promote_background(populate, &mapping);
+	self->child = map_in_background(&mapping);
 	ASSERT_LT(0, self->child);
-	munmap(mapping.start, FILE_BYTES);
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	for (i = 0; i < PROMOTE_PASSES; i++) {
-		ASSERT_EQ(0, map_file(&other));
-		ASSERT_EQ(0, populate(&other));
-		munmap(other.start, FILE_BYTES);
-		usleep(PROMOTE_GAP_US);
-	}
+	for (i = 0; i < PROMOTE_PASSES; i++)
+		ASSERT_EQ(0, map_and_unmap(&self->t.file));
 	EXPECT_NOTHING_DONE();
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.lower));
 	promote_end_background(self->child);
@@ -206,57 +182,76 @@ TEST_F_TIMEOUT(mark, end_of_a_huge_mapping, PROMOTE_TIMEOUT)
 	EXPECT_EQ(0, promote_file_check(&self->t.file));
 }
 
-/* Write what is there already, so that the content can be compared. */
-static int rewrite(struct promote_file *file, long page)
-{
-	char buf[1 << 16];
-	long i;
+/* Who writes what is there already, so that the content can be compared. */
+struct writer {
+	struct promote_file *file;
+	char *data;
+};
 
-	for (i = 0; i < file->nr; i++) {
-		if (pread(file->fd, buf, page, i * page) != page ||
-		    pwrite(file->fd, buf, page, i * page) != page)
+static int learn(struct writer *writer, struct promote_file *file)
+{
+	writer->file = file;
+	writer->data = malloc(file->size);
+	if (!writer->data)
+		return -ENOMEM;
+	return pread(file->fd, writer->data, file->size, 0) ==
+	       (ssize_t)file->size ? 0 : -EIO;
+}
+
+static int rewrite(struct writer *writer)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	size_t at;
+
+	for (at = 0; at < writer->file->size; at += page) {
+		if (pwrite(writer->file->fd, writer->data + at, page, at) !=
+		    page)
 			return -EIO;
 	}
 	return 0;
 }
 
-static int rewrite_passes(void *arg)
+static int rewrite_passes(void *writer)
 {
-	long page = sysconf(_SC_PAGESIZE);
 	int i, err = 0;
 
 	for (i = 0; i < PROMOTE_PASSES && !err; i++) {
-		err = rewrite(arg, page);
+		err = rewrite(writer);
 		usleep(PROMOTE_GAP_US);
 	}
-	return err ? 1 : 0;
+	return err;
 }
 
-/* tmpfs marks what is written while it holds the folio lock. */
+/*
+ * tmpfs marks what is written while it holds the folio lock. Nobody reads the
+ * file while promotion is on.
+ */
 TEST_F_TIMEOUT(mark, write_with_the_folio_locked, PROMOTE_TIMEOUT)
 {
-	self->mounted = true;
-	ASSERT_EQ(0, tmpfs_file(&self->t.file, NULL, self->t.lower));
+	struct writer writer;
+
+	ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs, NULL));
+	ASSERT_EQ(0, promote_file_make_written(&self->t.file, FILE_BYTES,
+					       self->t.lower));
+	ASSERT_EQ(0, learn(&writer, &self->t.file));
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	EXPECT_EQ(0, rewrite_passes(&self->t.file));
-	EXPECT_LE(self->t.file.nr - self->t.file.nr / 1000, SINCE(SUCCESS));
+	EXPECT_TRUE(promote_test_moves_by(&self->t, rewrite_passes, &writer));
+	EXPECT_EQ(self->t.file.nr, SINCE(SUCCESS));
 	EXPECT_EQ(0, promote_file_check(&self->t.file));
 }
 
 /* One writes what another reads; both keep folios locked and in use. */
 TEST_F_TIMEOUT(mark, write_while_others_read, PROMOTE_TIMEOUT)
 {
+	struct writer writer;
 	int status;
 
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, 10));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, FILE_BYTES));
+	ASSERT_EQ(0, learn(&writer, &self->t.file));
 	self->child = fork();
 	if (!self->child)
-		_exit(rewrite_passes(&self->t.file));
+		_exit(!!rewrite_passes(&writer));
 	EXPECT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
 	ASSERT_EQ(self->child, waitpid(self->child, &status, 0));
 	self->child = 0;
@@ -280,6 +275,17 @@ static int place_in_cgroup(void *arg)
 	if (promote_cgroup_enter(tight->cgroup))
 		return 1;
 	return promote_file_place(tight->file, tight->node, false) ? 2 : 0;
+}
+
+/* A file of the cgroup that is hot, but has not been read with promotion on. */
+static int start_tight(struct promote_test *t, struct tight *tight)
+{
+	int err = promote_file_create(&t->file, FILE_BYTES);
+
+	err = err ? err : promote_in_child(place_in_cgroup, tight);
+	err = err ? err : promote_file_passes(&t->file, PROMOTE_WARM_PASSES);
+	promote_count(&t->before);
+	return err ? err : promote_enable(&t->saved, true);
 }
 
 static int read_for_ever(void *arg)
@@ -311,11 +317,7 @@ TEST_F_TIMEOUT(mark, reclaim_from_the_reader, PROMOTE_TIMEOUT)
 
 	if (!promote_cgroup("tight", self->t.cgroup, sizeof(self->t.cgroup)))
 		SKIP(return, "no cpuset and memory controllers");
-	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));
-	ASSERT_EQ(0, promote_in_child(place_in_cgroup, &tight));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, 10));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	ASSERT_EQ(0, start_tight(&self->t, &tight));
 	self->child = fork();
 	if (!self->child)
 		_exit(read_for_ever(&tight));
@@ -364,11 +366,7 @@ TEST_F_TIMEOUT(mark, reclaim_by_the_reader, PROMOTE_TIMEOUT)
 		SKIP(return, "no cpuset and memory controllers");
 	snprintf(bytes, sizeof(bytes), "%lu", 4 * FILE_BYTES);
 	ASSERT_EQ(0, promote_cgroup_set(self->t.cgroup, "memory.max", bytes));
-	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));
-	ASSERT_EQ(0, promote_in_child(place_in_cgroup, &tight));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, 10));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	ASSERT_EQ(0, start_tight(&self->t, &tight));
 	EXPECT_EQ(0, promote_in_child(read_within_limit, &tight));
 	EXPECT_LT(0, SINCE(SUCCESS));
 	EXPECT_LT(0, reclaimed(self->t.cgroup));

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "promote_test.h"
@@ -30,22 +29,14 @@ static int prepare_failures(struct promote_saved *saved, const char *min_order)
 	return err ? err : promote_set(saved, FAIL "times", "-1");
 }
 
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Until so many pages have moved, or it takes too long. */
 static void read_until_moved(struct promote_file *file,
 			     const struct promote_counts *before, long nr)
 {
-	long start = now_ms();
+	long start = promote_now_ms();
 
 	while (promote_since(before, PROMOTE_SUCCESS) < nr &&
-	       now_ms() - start < SCARCE_MS)
+	       promote_now_ms() - start < SCARCE_MS)
 		promote_file_passes(file, 2);
 }
 
@@ -237,14 +228,14 @@ TEST_F_TIMEOUT(scarce, small_folios_move, PROMOTE_TIMEOUT)
  */
 static int staggered_reader(void *arg)
 {
-	long start = now_ms(), page = sysconf(_SC_PAGESIZE);
+	long start = promote_now_ms(), page = sysconf(_SC_PAGESIZE);
 	struct promote_file *file = arg;
 	char buf[1 << 16];
 	int i, j;
 
 	if (start_failing())
 		return 1;
-	for (i = 0; now_ms() - start < STAGGER_MS; i++) {
+	for (i = 0; promote_now_ms() - start < STAGGER_MS; i++) {
 		for (j = 0; j < 50; j++) {
 			if (pread(file->fd, buf, page, i % NR_FOLIOS *
 				  FOLIO_PAGES * page) != page)
@@ -282,13 +273,13 @@ TEST_F_TIMEOUT(scarce, large_folios_back_off, PROMOTE_TIMEOUT)
 
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_trace_start(&self->t.saved));
-	start = now_ms();
+	start = promote_now_ms();
 	ASSERT_EQ(0, promote_in_child(staggered_reader, &self->t.file));
 	attempts = promote_trace_count("promote_migrate",
 				       "nr_moved=0 refusal=nomem\n");
 	EXPECT_EQ(attempts, promote_trace_count("promote_migrate", ""));
 	EXPECT_LE(2, attempts);
-	EXPECT_GE(attempts_within(now_ms() - start), attempts);
+	EXPECT_GE(attempts_within(promote_now_ms() - start), attempts);
 	/* All of them were refused, and not all were part of an attempt. */
 	EXPECT_REFUSED_ONLY_AS(NOMEM);
 	EXPECT_LE(NR_FOLIOS, SINCE(FAIL_NOMEM));

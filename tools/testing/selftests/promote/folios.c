@@ -17,7 +17,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "promote_test.h"
@@ -305,7 +304,6 @@ FIXTURE(waiting)
 	struct promote_test t;
 	struct promote_queue queue;
 	unsigned long pfns[FILE_PAGES], later[FILE_PAGES];
-	char tmpfs[32];
 };
 
 FIXTURE_SETUP(waiting)
@@ -316,8 +314,6 @@ FIXTURE_SETUP(waiting)
 FIXTURE_TEARDOWN(waiting)
 {
 	END();
-	if (self->tmpfs[0])
-		promote_tmpfs_end(self->tmpfs);
 }
 
 /* One that is gone or in use does not stop the others. */
@@ -419,8 +415,7 @@ TEST_F_TIMEOUT(waiting, pinned_for_dma, PROMOTE_TIMEOUT)
 	int ring;
 
 	promote_file_remove(&self->t.file);
-	strcpy(self->tmpfs, "/tmp/promote.XXXXXX");
-	ASSERT_EQ(0, promote_tmpfs_start(self->tmpfs));
+	ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs, NULL));
 	ASSERT_EQ(0, promote_file_create(&self->t.file,
 					 FILE_PAGES * self->t.page));
 	RECORD();
@@ -517,14 +512,6 @@ FIXTURE_TEARDOWN(permanent)
 	END();
 }
 
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 #define HOT_MS 3500
 #define HOT_PASSES 40
 
@@ -538,10 +525,10 @@ TEST_F_TIMEOUT(permanent, backs_off, PROMOTE_TIMEOUT)
 	DRAIN();
 	ASSERT_EQ(FILE_PAGES, promote_since(&self->t.before, variant->reason));
 	promote_count(&self->t.before);
-	start = now_ms();
-	while (passes++ < HOT_PASSES || now_ms() - start < HOT_MS)
+	start = promote_now_ms();
+	while (passes++ < HOT_PASSES || promote_now_ms() - start < HOT_MS)
 		ASSERT_EQ(0, promote_file_passes(&self->t.file, 1));
-	seconds = (now_ms() - start) / 1000;
+	seconds = (promote_now_ms() - start) / 1000;
 	/* Once a second each, and not never. */
 	EXPECT_LE(2 * FILE_PAGES, promote_since(&self->t.before,
 						variant->reason));

@@ -21,7 +21,6 @@
 #define FAIL_NTH "/proc/thread-self/fail-nth"
 
 #define FILE_BYTES (8UL << 20)
-#define WARM_PASSES 10
 #define STACK_BYTES (256UL << 10)
 /* Allocations of a clone, by far. */
 #define MAX_NTH 2000
@@ -91,30 +90,12 @@ FIXTURE_SETUP(clone)
 					 "0"));
 	self->stack = aligned_alloc(4096, STACK_BYTES);
 	ASSERT_NE(NULL, self->stack);
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, WARM_PASSES));
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_file_read(&self->t.file));
-	usleep(PROMOTE_GAP_US);
-	promote_count(&self->t.before);
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, FILE_BYTES));
 }
 
 FIXTURE_TEARDOWN(clone)
 {
 	promote_test_end(&self->t);
-}
-
-static int read_pages(struct promote_file *file, long first)
-{
-	char buf[1 << 16];
-	long page = sysconf(_SC_PAGESIZE), i;
-
-	for (i = first; i < first + STEP_PAGES; i++) {
-		if (pread(file->fd, buf, page, (i % file->nr) * page) != page)
-			return 1;
-	}
-	return 0;
 }
 
 struct child {
@@ -126,7 +107,8 @@ static int child_reads(void *arg)
 {
 	struct child *child = arg;
 
-	_exit(read_pages(child->file, child->first));
+	_exit(!!promote_file_read_pages(child->file, child->first,
+					 STEP_PAGES));
 }
 
 /* Clone with the nth allocation failing; did any fail? */
@@ -153,8 +135,10 @@ TEST_F_TIMEOUT(clone, fails_anywhere, PROMOTE_TIMEOUT)
 	pid_t pid = -1;
 
 	for (nth = 1; nth < MAX_NTH && injected; nth++) {
-		ASSERT_EQ(0, read_pages(&self->t.file, first));
-		child.first = first + STEP_PAGES;
+		ASSERT_EQ(0, promote_file_read_pages(&self->t.file, first %
+						     self->t.file.nr,
+						     STEP_PAGES));
+		child.first = (first + STEP_PAGES) % self->t.file.nr;
 		first += 2 * STEP_PAGES;
 		injected = clone_failing(variant->flags, self->stack, &child,
 					 nth, &pid);

@@ -26,13 +26,7 @@ FIXTURE_SETUP(life)
 {
 	PROMOTE_TEST_START(NULL);
 	/* Hot for the LRU already, so that every pass from now on queues. */
-	ASSERT_EQ(0, promote_file_make(&self->t.file, promote_test_bytes() / 8,
-				       self->t.lower, false));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, 10));
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	promote_count(&self->t.before);
-	/* The first pass seen only notes the time. */
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, 1));
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, promote_test_bytes() / 8));
 }
 
 FIXTURE_TEARDOWN(life)
@@ -47,18 +41,6 @@ do {									\
 	EXPECT_GE(self->t.file.nr, SINCE(SUCCESS));				\
 } while (0)
 
-/* Read some pages one by one; too few to be worth a drain at once. */
-static int read_some(struct promote_file *file, long first, long nr, long page)
-{
-	char buf[1 << 16];
-
-	for (; nr--; first++) {
-		if (pread(file->fd, buf, page, first * page) != page)
-			return 1;
-	}
-	return 0;
-}
-
 TEST_F_TIMEOUT(life, exit_with_a_queue, PROMOTE_TIMEOUT)
 {
 	long first, step = 100;
@@ -68,7 +50,8 @@ TEST_F_TIMEOUT(life, exit_with_a_queue, PROMOTE_TIMEOUT)
 	for (first = 0; first + step <= self->t.file.nr; first += step) {
 		pid = fork();
 		if (!pid)
-			_exit(read_some(&self->t.file, first, step, self->t.page));
+			_exit(promote_file_read_pages(&self->t.file, first,
+						      step));
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_EQ(0, status);
 	}
@@ -84,7 +67,7 @@ TEST_F_TIMEOUT(life, killed_with_a_queue, PROMOTE_TIMEOUT)
 	for (i = 0; i < 10; i++) {
 		pid = fork();
 		if (!pid) {
-			while (!read_some(&self->t.file, 0, 100, self->t.page))
+			while (!promote_file_read_pages(&self->t.file, 0, 100))
 				;
 			_exit(1);
 		}
@@ -104,13 +87,14 @@ TEST_F_TIMEOUT(life, fork_with_a_queue, PROMOTE_TIMEOUT)
 	pid_t pid;
 
 	for (first = 0; first + 2 * step <= self->t.file.nr; first += step) {
-		ASSERT_EQ(0, read_some(&self->t.file, first, step, self->t.page));
+		ASSERT_EQ(0, promote_file_read_pages(&self->t.file, first,
+						     step));
 		pid = fork();
 		if (!pid)
-			_exit(read_some(&self->t.file, first + step, step,
-					self->t.page));
-		ASSERT_EQ(0, read_some(&self->t.file, first + step, step,
-				       self->t.page));
+			_exit(promote_file_read_pages(&self->t.file,
+						      first + step, step));
+		ASSERT_EQ(0, promote_file_read_pages(&self->t.file,
+						     first + step, step));
 		ASSERT_EQ(pid, waitpid(pid, &status, 0));
 		EXPECT_EQ(0, status);
 	}
@@ -120,19 +104,20 @@ TEST_F_TIMEOUT(life, fork_with_a_queue, PROMOTE_TIMEOUT)
 /* A child of a task that has promoted can promote as well. */
 static int promote_own_file(void *arg)
 {
-	int *nodes = arg;
+	struct promote_counts before;
 	struct promote_file file;
-	int err = 1;
+	int *nodes = arg;
+	int err;
 
-	if (!promote_file_make(&file, 2UL << 20, nodes[1], false) &&
-	    !promote_file_passes(&file, PROMOTE_PASSES) &&
-	    !promote_file_check(&file))
-		err = 0;
+	err = promote_file_make(&file, 2UL << 20, nodes[1], false);
+	promote_count(&before);
+	err = err ? err : promote_file_read_until_moved(&file, &before);
+	err = err ? err : promote_file_check(&file);
 	/* Finding the pages flips the switch: the parent has it done alone. */
 	if (!err)
 		err = !promote_file_is_on(&file, nodes[0]);
 	promote_file_remove(&file);
-	return err;
+	return !!err;
 }
 
 TEST_F_TIMEOUT(life, children_promote, PROMOTE_TIMEOUT)
@@ -200,7 +185,7 @@ TEST_F_TIMEOUT(life, exec_with_a_queue, PROMOTE_TIMEOUT)
 	pid = fork();
 	if (!pid) {
 		/* Whatever it is: what matters is that it is executed. */
-		if (!read_some(&self->t.file, 0, 100, self->t.page))
+		if (!promote_file_read_pages(&self->t.file, 0, 100))
 			execl("/proc/self/exe", "lifecycle", "-h", NULL);
 		_exit(99);
 	}
@@ -317,7 +302,7 @@ TEST_F_TIMEOUT(life, exec_from_a_thread, PROMOTE_TIMEOUT)
 /* Queued pages are not pinned: they can be dropped, cut off, deleted. */
 TEST_F_TIMEOUT(life, fadvise_drops_queued_pages, PROMOTE_TIMEOUT)
 {
-	ASSERT_EQ(0, read_some(&self->t.file, 0, 100, self->t.page));
+	ASSERT_EQ(0, promote_file_read_pages(&self->t.file, 0, 100));
 	posix_fadvise(self->t.file.fd, 0, 0, POSIX_FADV_DONTNEED);
 	EXPECT_EQ(0, promote_file_resident(&self->t.file));
 }
@@ -327,7 +312,8 @@ TEST_F_TIMEOUT(life, truncate_of_queued_pages, PROMOTE_TIMEOUT)
 	int i;
 
 	for (i = 0; i < 20; i++) {
-		ASSERT_EQ(0, read_some(&self->t.file, i * 10, 10, self->t.page));
+		ASSERT_EQ(0, promote_file_read_pages(&self->t.file, i * 10,
+						     10));
 		ASSERT_EQ(0, ftruncate(self->t.file.fd, self->t.page * i * 10));
 		ASSERT_EQ(0, ftruncate(self->t.file.fd, self->t.file.size));
 		usleep(PROMOTE_GAP_US);

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * What page cache promotion must refuse: accesses too close together or too far
- * apart, and pages that are somebody else's business (mapped, anonymous, dirty,
- * dropped behind). Each refusal is followed by a control that does move the same
+ * apart, and pages that are of no concern here (mapped, anonymous, dropped
+ * behind). Each refusal is followed by a control that does move the same
  * file. Who may not put pages where is the matter of placement.c.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "promote_test.h"
@@ -21,16 +18,11 @@
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x00000080
 #endif
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
 #define FILE_BYTES (4UL << 20)
-/* Passes after which any LRU takes a file for hot. */
-#define WARM_PASSES 10
 
 FIXTURE(refusal)
 {
@@ -47,14 +39,6 @@ FIXTURE_SETUP(refusal)
 FIXTURE_TEARDOWN(refusal)
 {
 	promote_test_end(&self->t);
-}
-
-static long now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /*
@@ -83,12 +67,12 @@ TEST_F_TIMEOUT(refusal, reads_within_the_gap_count_once, PROMOTE_TIMEOUT)
 	alternate(&self->t.file, 100, self->t.page);
 	ASSERT_EQ(0, promote_set(&self->t.saved, PROMOTE_MIN_GAP, "20000"));
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	start = now_ms();
+	start = promote_now_ms();
 	for (i = 0; i < 10; i++) {
 		alternate(&self->t.file, 100, self->t.page);
 		usleep(PROMOTE_GAP_US);
 	}
-	if (now_ms() - start > 15000)
+	if (promote_now_ms() - start > 15000)
 		SKIP(return, "this machine is too slow");
 	EXPECT_NOTHING_DONE();
 
@@ -110,10 +94,10 @@ TEST_F_TIMEOUT(refusal, reads_beyond_the_threshold_are_cold, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
 				       self->t.lower, false));
 	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, WARM_PASSES));
+	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_WARM_PASSES));
 	ASSERT_EQ(0, promote_write(PROMOTE_THRESHOLD, "100"));
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	for (i = 0; i < WARM_PASSES; i++) {
+	for (i = 0; i < PROMOTE_WARM_PASSES; i++) {
 		ASSERT_EQ(0, promote_file_read(&self->t.file));
 		usleep(300000);
 	}
@@ -122,59 +106,31 @@ TEST_F_TIMEOUT(refusal, reads_beyond_the_threshold_are_cold, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-/* A file in a tmpfs of its own, its pages on a node. */
-static int tmpfs_file(struct promote_file *file, const char *dir,
-		      const char *options, int node)
-{
-	int err;
-
-	if (mount("promote", dir, "tmpfs", 0, options))
-		return -errno;
-	setenv("TMPDIR", dir, 1);
-	err = promote_policy(MPOL_BIND, node);
-	err = err ? err : promote_file_create(file, FILE_BYTES);
-	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
-}
-
-static void tmpfs_end(struct promote_file *file, const char *dir)
-{
-	promote_file_remove(file);
-	umount2(dir, MNT_DETACH);
-	rmdir(dir);
-}
-
 TEST_F_TIMEOUT(refusal, tmpfs_with_a_policy, PROMOTE_TIMEOUT)
 {
-	char dir[] = "/tmp/promote.XXXXXX", options[64];
+	char options[64];
 
-	ASSERT_NE(NULL, mkdtemp(dir));
 	snprintf(options, sizeof(options), "mpol=bind=static:%d", self->t.lower);
-	if (tmpfs_file(&self->t.file, dir, options, self->t.lower)) {
-		tmpfs_end(&self->t.file, dir);
+	if (promote_tmpfs_start(self->t.tmpfs, options))
 		SKIP(return, "no tmpfs with a memory policy");
-	}
+	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	promote_count(&self->t.before);
 	EXPECT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
 	EXPECT_NOTHING_MOVED();
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.lower));
-	tmpfs_end(&self->t.file, dir);
+	promote_file_remove(&self->t.file);
+	promote_tmpfs_end(self->t.tmpfs);
 
-	ASSERT_EQ(0, mkdir(dir, 0700));
-	ASSERT_EQ(0, tmpfs_file(&self->t.file, dir, NULL, self->t.lower));
+	ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs, NULL));
+	ASSERT_EQ(0, promote_file_make_written(&self->t.file, FILE_BYTES,
+					       self->t.lower));
 	EXPECT_MOVES_NOW();
-	tmpfs_end(&self->t.file, dir);
 }
 
-static int map_file(void *arg)
+static int map_file(void *file)
 {
-	struct promote_file *file = arg;
-	void *map;
-
-	map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
-	if (map == MAP_FAILED)
-		return 1;
-	return madvise(map, file->size, MADV_POPULATE_READ);
+	return promote_file_map(file) ? 0 : 1;
 }
 
 TEST_F_TIMEOUT(refusal, mapped_file, PROMOTE_TIMEOUT)
@@ -253,49 +209,6 @@ TEST_F_TIMEOUT(refusal, anonymous_memory, PROMOTE_TIMEOUT)
 	promote_end_background(pid);
 }
 
-/* Who reads or writes the file, and where that puts new pages. */
-struct actor {
-	struct promote_file *file;
-	int node;
-};
-
-/* Writeback would clean the pages under the test. */
-#define WRITEBACK "/proc/sys/vm/dirty_writeback_centisecs"
-
-static int dirty_file(void *arg)
-{
-	struct actor *actor = arg;
-	char page[1 << 16];
-	size_t done;
-
-	if (promote_policy(MPOL_BIND, actor->node))
-		return 1;
-	memset(page, 'd', sizeof(page));
-	for (done = 0; done < actor->file->size; done += sizeof(page)) {
-		if (pwrite(actor->file->fd, page, sizeof(page), done) < 0)
-			return 2;
-	}
-	return 0;
-}
-
-TEST_F_TIMEOUT(refusal, dirty_file, PROMOTE_TIMEOUT)
-{
-	struct actor actor = { .file = &self->t.file, .node = self->t.lower };
-
-	ASSERT_EQ(0, promote_set(&self->t.saved, WRITEBACK, "0"));
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_in_child(dirty_file, &actor));
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	promote_count(&self->t.before);
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
-	EXPECT_NOTHING_MOVED();
-	EXPECT_LT(0, SINCE(FAIL_DIRTY));
-	ASSERT_EQ(0, fsync(self->t.file.fd));
-	EXPECT_MOVES_NOW();
-}
-
 TEST_F_TIMEOUT(refusal, full_top_node, PROMOTE_TIMEOUT)
 {
 	pid_t pid;
@@ -328,6 +241,12 @@ static int read_dontcache(struct promote_file *file, int flags)
 	}
 	return 0;
 }
+
+/* Who reads the file, and where that puts new pages. */
+struct actor {
+	struct promote_file *file;
+	int node;
+};
 
 static int dontcache_passes(void *arg)
 {

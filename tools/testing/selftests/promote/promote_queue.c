@@ -9,23 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "promote_queue.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
 #define TRACING "/sys/kernel/tracing/"
 #define PAGEMAP_PFN 0x7fffffffffffffULL
 
 #define BELL_PAGES 64
-/* Passes after which any LRU takes a file for hot. */
-#define WARM_PASSES 10
 /* A slow machine may drain a list before the test has looked. */
 #define RECORD_TRIES 10
 /* Longer than a partial list waits, 30 ms */
@@ -38,19 +31,6 @@
 static long page_size(void)
 {
 	return sysconf(_SC_PAGESIZE);
-}
-
-static void *map_file(struct promote_file *file)
-{
-	void *map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
-
-	if (map == MAP_FAILED)
-		return NULL;
-	if (madvise(map, file->size, MADV_POPULATE_READ)) {
-		munmap(map, file->size);
-		return NULL;
-	}
-	return map;
 }
 
 /* What becomes of them is for others to see: the tails report nothing. */
@@ -84,7 +64,7 @@ static int move_range(char *start, long nr, int node)
  */
 int promote_file_move(struct promote_file *file, int node)
 {
-	void *map = map_file(file);
+	void *map = promote_file_map(file);
 	int err;
 
 	if (!map)
@@ -114,7 +94,7 @@ int promote_map_pfns(void *start, long nr, unsigned long *pfns)
 
 int promote_file_pfns(struct promote_file *file, unsigned long *pfns)
 {
-	void *map = map_file(file);
+	void *map = promote_file_map(file);
 	int err;
 
 	if (!map)
@@ -156,7 +136,7 @@ long promote_file_flagged(struct promote_file *file, int flag)
 
 static int warm(struct promote_file *file)
 {
-	int err = promote_file_passes(file, WARM_PASSES);
+	int err = promote_file_passes(file, PROMOTE_WARM_PASSES);
 
 	promote_flush_lru();
 	return err;
@@ -390,7 +370,7 @@ int promote_file_to_pipe(struct promote_file *file, int pipes[2])
  */
 int promote_queue_drop_caches(struct promote_queue *q)
 {
-	void *map = map_file(&q->bell);
+	void *map = promote_file_map(&q->bell);
 	int err;
 
 	if (!map)
@@ -400,27 +380,6 @@ int promote_queue_drop_caches(struct promote_queue *q)
 	err = err ? err : promote_write(PROMOTE_SWITCH, "0");
 	err = err ? err : warm(&q->bell);
 	return err ? err : promote_write(PROMOTE_SWITCH, "1");
-}
-
-/*
- * promote_tmpfs_start - mount a tmpfs for the files created from now on
- * @dir: a template for mkdtemp()
- */
-int promote_tmpfs_start(char *dir)
-{
-	if (!mkdtemp(dir))
-		return -errno;
-	if (mount("promote", dir, "tmpfs", 0, NULL)) {
-		rmdir(dir);
-		return -errno;
-	}
-	return setenv("TMPDIR", dir, 1) ? -errno : 0;
-}
-
-void promote_tmpfs_end(const char *dir)
-{
-	umount2(dir, MNT_DETACH);
-	rmdir(dir);
 }
 
 /*

@@ -42,10 +42,6 @@ int promote_map_pfns(void *start, long nr, unsigned long *pfns);
 unsigned long long promote_page_flags(unsigned long pfn);
 long promote_file_flagged(struct promote_file *file, int flag);
 
-/* A tmpfs of its own for the files that are created from now on. */
-int promote_tmpfs_start(char *dir);
-void promote_tmpfs_end(const char *dir);
-
 /* How often a tracepoint has fired with these fields since the start. */
 int promote_trace_start(struct promote_saved *saved);
 long promote_trace_count(const char *event, const char *fields);

@@ -17,6 +17,7 @@ struct promote_test {
 	struct promote_file file;
 	struct promote_counts before;
 	char cgroup[PATH_MAX];
+	char tmpfs[32];
 	int top, lower;
 	long page;
 };
@@ -52,6 +53,21 @@ static inline void promote_test_end(struct promote_test *t)
 	if (t->cgroup[0])
 		promote_cgroup_remove(t->cgroup);
 	promote_restore(&t->saved);
+	if (t->tmpfs[0])
+		promote_tmpfs_end(t->tmpfs);
+}
+
+/* A file that is hot for the LRU, and the first access seen is behind it. */
+static inline int promote_test_make_hot(struct promote_test *t, size_t size)
+{
+	int err = promote_file_make(&t->file, size, t->lower, false);
+
+	err = err ? err : promote_file_passes(&t->file, PROMOTE_WARM_PASSES);
+	err = err ? err : promote_enable(&t->saved, true);
+	/* This only notes the time: from now on all is hot. */
+	err = err ? err : promote_file_passes(&t->file, 1);
+	promote_count(&t->before);
+	return err;
 }
 
 /*
@@ -102,19 +118,31 @@ do {									\
  * What was refused before is left alone for a second, and so is what a batch of
  * another CPU holds when its turn comes: flush those, and try more than once.
  */
-static inline bool promote_test_moves(struct promote_test *t)
+static inline bool promote_test_moves_by(struct promote_test *t,
+					 int (*passes)(void *arg), void *arg)
 {
 	int tries;
 
 	for (tries = 0; tries < 10; tries++) {
 		usleep(PROMOTE_BACKOFF_US);
 		promote_flush_lru();
-		if (promote_file_passes(&t->file, PROMOTE_PASSES))
+		if (passes(arg))
 			return false;
 		if (promote_file_is_on(&t->file, t->top))
 			return true;
 	}
 	return false;
+}
+
+/* The usual way of an access. */
+static inline int promote_test_passes(void *file)
+{
+	return promote_file_passes(file, PROMOTE_PASSES);
+}
+
+static inline bool promote_test_moves(struct promote_test *t)
+{
+	return promote_test_moves_by(t, promote_test_passes, &t->file);
 }
 
 /* The control: with all settings right the same file is promoted. */

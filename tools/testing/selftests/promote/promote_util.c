@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "promote_util.h"
@@ -63,6 +65,14 @@ const char *promote_counter_name(enum promote_counter counter)
 static long page_size(void)
 {
 	return sysconf(_SC_PAGESIZE);
+}
+
+long promote_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 int promote_read(const char *path, char *text, size_t size)
@@ -483,6 +493,19 @@ int promote_file_create(struct promote_file *file, size_t size)
 	return err ? err : promote_file_write(file, CHUNK);
 }
 
+/*
+ * A file of holes: cached as any other, and no disk is read for it. Where what
+ * matters is not its content.
+ */
+int promote_file_sparse(struct promote_file *file, size_t size)
+{
+	int err = promote_file_new(file, size);
+
+	if (!err && ftruncate(file->fd, size))
+		err = -errno;
+	return err;
+}
+
 /* The head of a file, or a block device, that is there: whole pages. */
 int promote_file_open(struct promote_file *file, const char *path, size_t size)
 {
@@ -607,6 +630,18 @@ int promote_file_make(struct promote_file *file, size_t size, int node,
 	return err ? err : promote_file_place(file, node, large);
 }
 
+/*
+ * The same where what is written is where its writer's policy says, and stays
+ * there: in a tmpfs.
+ */
+int promote_file_make_written(struct promote_file *file, size_t size, int node)
+{
+	int err = promote_policy(MPOL_BIND, node);
+
+	err = err ? err : promote_file_create(file, size);
+	return promote_policy(MPOL_DEFAULT, -1) ? -EINVAL : err;
+}
+
 static int read_file(struct promote_file *file, unsigned long long *sum)
 {
 	size_t done = 0;
@@ -633,6 +668,19 @@ static int read_file(struct promote_file *file, unsigned long long *sum)
 int promote_file_read(struct promote_file *file)
 {
 	return read_file(file, NULL);
+}
+
+/* Read some pages one by one, or those that the file has of them. */
+int promote_file_read_pages(struct promote_file *file, long first, long nr)
+{
+	long page = page_size();
+	char buf[1 << 16];
+
+	for (; nr-- > 0 && first < file->nr; first++) {
+		if (pread(file->fd, buf, page, first * page) != page)
+			return -EIO;
+	}
+	return 0;
 }
 
 /* Read the file once and compare; -EBADMSG if it has changed. */
@@ -708,6 +756,20 @@ int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES])
 		}
 	}
 	return 0;
+}
+
+/* Map a file and have all of it in the page table; NULL if that fails. */
+void *promote_file_map(struct promote_file *file)
+{
+	void *map = mmap(NULL, file->size, PROT_READ, MAP_SHARED, file->fd, 0);
+
+	if (map == MAP_FAILED)
+		return NULL;
+	if (madvise(map, file->size, MADV_POPULATE_READ)) {
+		munmap(map, file->size);
+		return NULL;
+	}
+	return map;
 }
 
 /* The flags of the mapped pages, from /proc/kpageflags. */
@@ -823,6 +885,28 @@ int promote_policy_mask(int mode, unsigned long mask)
 int promote_policy(int mode, int node)
 {
 	return promote_policy_mask(mode, node < 0 ? 0 : 1UL << node);
+}
+
+/* The directory is made up, and its name is put into dir, of 32 bytes. */
+int promote_tmpfs_start(char *dir, const char *options)
+{
+	strcpy(dir, "/tmp/promote.XXXXXX");
+	if (!mkdtemp(dir)) {
+		dir[0] = '\0';
+		return -errno;
+	}
+	if (mount("promote", dir, "tmpfs", 0, options)) {
+		rmdir(dir);
+		dir[0] = '\0';
+		return -errno;
+	}
+	return setenv("TMPDIR", dir, 1) ? -errno : 0;
+}
+
+void promote_tmpfs_end(const char *dir)
+{
+	umount2(dir, MNT_DETACH);
+	rmdir(dir);
 }
 
 int promote_in_child(int (*function)(void *arg), void *arg)

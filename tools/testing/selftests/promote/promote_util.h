@@ -23,6 +23,8 @@
 #define PROMOTE_GAP_US 30000
 /* Longer than a folio is left alone after it was refused. */
 #define PROMOTE_BACKOFF_US 1200000
+/* Passes after which any LRU takes a file for hot. */
+#define PROMOTE_WARM_PASSES 10
 /* More passes over a file than it takes on any LRU until it is promoted. */
 #define PROMOTE_PASSES 20
 /* Enough where a drain takes much longer than a pass, and is paid for. */
@@ -32,6 +34,9 @@
 #define PROMOTE_TIMEOUT 300
 
 #define PROMOTE_MAX_NODES 64
+
+/* Milliseconds, from some time on. */
+long promote_now_ms(void);
 
 /* Small files and values. Errors are negative errno values. */
 int promote_read(const char *path, char *text, size_t size);
@@ -134,6 +139,7 @@ void promote_flush_lru(void);
 size_t promote_test_bytes(void);
 int promote_file_new(struct promote_file *file, size_t size);
 int promote_file_create(struct promote_file *file, size_t size);
+int promote_file_sparse(struct promote_file *file, size_t size);
 int promote_file_open(struct promote_file *file, const char *path, size_t size);
 int promote_file_write(struct promote_file *file, size_t chunk);
 void promote_file_remove(struct promote_file *file);
@@ -142,12 +148,15 @@ long promote_file_resident(struct promote_file *file);
 int promote_file_place(struct promote_file *file, int node, bool large);
 int promote_file_make(struct promote_file *file, size_t size, int node,
 		      bool large);
+int promote_file_make_written(struct promote_file *file, size_t size, int node);
 int promote_file_read(struct promote_file *file);
+int promote_file_read_pages(struct promote_file *file, long first, long nr);
 int promote_file_check(struct promote_file *file);
 int promote_file_learn(struct promote_file *file);
 int promote_file_passes(struct promote_file *file, int passes);
 int promote_file_read_until_moved(struct promote_file *file,
 				  const struct promote_counts *before);
+void *promote_file_map(struct promote_file *file);
 int promote_file_where(struct promote_file *file, struct promote_where *where);
 bool promote_file_is_on(struct promote_file *file, int node);
 
@@ -156,6 +165,10 @@ int promote_policy(int mode, int node);
 /* The same on a set of nodes, one bit each; 0 for none. */
 int promote_policy_mask(int mode, unsigned long mask);
 int promote_page_nodes(void *start, size_t nr, long on_node[PROMOTE_MAX_NODES]);
+
+/* A tmpfs of its own for the files that are created from now on. */
+int promote_tmpfs_start(char *dir, const char *options);
+void promote_tmpfs_end(const char *dir);
 
 /* Run a function in a child; its return value, or -1 if the child died. */
 int promote_in_child(int (*function)(void *arg), void *arg);

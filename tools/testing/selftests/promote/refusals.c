@@ -27,15 +27,10 @@
 #define WRITEBACK_PERIOD "/proc/sys/vm/dirty_writeback_centisecs"
 #define FILE_PAGES PROMOTE_QUEUE_PAGES
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
 FIXTURE(refused)
 {
 	struct promote_test t;
 	struct promote_queue queue;
-	char tmpfs[32];
 };
 
 FIXTURE_SETUP(refused)
@@ -51,8 +46,6 @@ FIXTURE_TEARDOWN(refused)
 	/* Nothing of ours may stay in the cgroup that is to go. */
 	promote_cgroup_enter(CGROUPS);
 	promote_test_end(&self->t);
-	if (self->tmpfs[0])
-		promote_tmpfs_end(self->tmpfs);
 }
 
 #define RECORD()							\
@@ -118,10 +111,8 @@ TEST_F_TIMEOUT(refused, mapped, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_file_make(&self->t.file, file_size(self->t.page),
 				       self->t.lower, false));
 	RECORD();
-	map = mmap(NULL, self->t.file.size, PROT_READ, MAP_SHARED,
-		   self->t.file.fd, 0);
-	ASSERT_NE(MAP_FAILED, map);
-	ASSERT_EQ(0, madvise(map, self->t.file.size, MADV_POPULATE_READ));
+	map = promote_file_map(&self->t.file);
+	ASSERT_NE(NULL, map);
 	EXPECT_FILE_REFUSED_AS(MAPPED, "mapped");
 	ASSERT_EQ(0, munmap(map, self->t.file.size));
 	EXPECT_MOVES_NOW();
@@ -275,8 +266,7 @@ TEST_F_TIMEOUT(refused, other, PROMOTE_TIMEOUT)
 {
 	unsigned long lower = 1UL << self->t.lower;
 
-	strcpy(self->tmpfs, "/tmp/promote.XXXXXX");
-	ASSERT_EQ(0, promote_tmpfs_start(self->tmpfs));
+	ASSERT_EQ(0, promote_tmpfs_start(self->t.tmpfs, NULL));
 	ASSERT_EQ(0, promote_file_create(&self->t.file,
 					 file_size(self->t.page)));
 	RECORD();

@@ -28,8 +28,6 @@
 #define NOBODY 65534
 
 #define FILE_BYTES (2UL << 20)
-/* Passes after which any LRU takes a file for hot. */
-#define WARM_PASSES 10
 
 FIXTURE(knob)
 {
@@ -133,21 +131,9 @@ TEST(debugfs_is_for_root_alone)
  * Ways to read a file so that it is promoted, or to get away with what was
  * recorded. Each runs in a process of its own.
  */
-static int read_part(struct promote_file *file, long first, long nr)
-{
-	long page = sysconf(_SC_PAGESIZE);
-	char buf[1 << 16];
-
-	for (; nr-- > 0 && first < file->nr; first++) {
-		if (pread(file->fd, buf, page, first * page) != page)
-			return 1;
-	}
-	return 0;
-}
-
 static int reads(struct promote_file *file)
 {
-	return promote_file_passes(file, WARM_PASSES);
+	return promote_file_passes(file, PROMOTE_WARM_PASSES);
 }
 
 static void *thread_reads(void *arg)
@@ -183,7 +169,7 @@ static int ends(struct promote_file *file, enum ending how)
 		pid = fork();
 		if (!pid) {
 			/* The first of them only has the list allocated. */
-			if (read_part(file, first, step))
+			if (promote_file_read_pages(file, first, step))
 				_exit(1);
 			/* A test program that is asked for a list skips. */
 			if (how == BY_EXEC)
@@ -292,7 +278,7 @@ static int has_a_worker_read(struct promote_file *file)
 
 	if (uring_start(&ring))
 		return 1;
-	for (i = 0; i < WARM_PASSES; i++) {
+	for (i = 0; i < PROMOTE_WARM_PASSES; i++) {
 		for (at = 0; at < (off_t)file->size; at += sizeof(buf)) {
 			if (uring_read(&ring, file->fd, buf, sizeof(buf), at) !=
 			    sizeof(buf))
@@ -332,7 +318,7 @@ static int has_a_kernel_thread_read(struct promote_file *file)
 	device = loop_start(file, path, sizeof(path));
 	if (device < 0 || posix_memalign(&buf, 1 << 16, 1 << 16))
 		return 1;
-	for (i = 0; i < WARM_PASSES && !err; i++) {
+	for (i = 0; i < PROMOTE_WARM_PASSES && !err; i++) {
 		for (at = 0; at < (off_t)file->size && !err; at += 1 << 16) {
 			if (pread(device, buf, 1 << 16, at) != 1 << 16)
 				err = 2;
@@ -409,14 +395,7 @@ FIXTURE_SETUP(cpuset)
 		SKIP(return, "no cpuset and memory controllers");
 	snprintf(node, sizeof(node), "%d", self->t.lower);
 	ASSERT_EQ(0, promote_cgroup_set(self->t.cgroup, "cpuset.mems", node));
-	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
-				       self->t.lower, false));
-	/* Hot for the LRU, and the first access that counts is behind it. */
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, WARM_PASSES));
-	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_file_read(&self->t.file));
-	usleep(PROMOTE_GAP_US);
-	promote_count(&self->t.before);
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, FILE_BYTES));
 }
 
 FIXTURE_TEARDOWN(cpuset)

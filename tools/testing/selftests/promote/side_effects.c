@@ -184,20 +184,6 @@ TEST_F_TIMEOUT(bystander, kswapd_sleeps_on_refusal, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-static int sparse_file(struct promote_file *file, size_t size)
-{
-	const char *dir = getenv("TMPDIR");
-
-	file->size = size;
-	file->nr = size / sysconf(_SC_PAGESIZE);
-	snprintf(file->path, sizeof(file->path), "%s/promote.sparse.%d",
-		 dir ? dir : ".", (int)getpid());
-	file->fd = open(file->path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	if (file->fd < 0 || ftruncate(file->fd, size))
-		return -errno;
-	return 0;
-}
-
 struct hoarder {
 	struct promote_file *file;
 	int node;
@@ -236,7 +222,7 @@ TEST_F_TIMEOUT(bystander, cold_cache_is_not_evicted, PROMOTE_TIMEOUT)
 	struct hoarder hoarder = { &self->cache, self->t.top };
 	long resident, evicted;
 
-	ASSERT_EQ(0, sparse_file(&self->cache, 4UL << 30));
+	ASSERT_EQ(0, promote_file_sparse(&self->cache, 4UL << 30));
 	self->filler = promote_background(cache_until_full, &hoarder);
 	ASSERT_LT(0, self->filler);
 	EXPECT_GE(64, promote_node_headroom(self->t.top));
