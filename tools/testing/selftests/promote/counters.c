@@ -43,6 +43,7 @@ struct worker {
 	struct promote_file *file;
 	const char *cgroup;
 	int lower;
+	const struct promote_counts *before;
 };
 
 /* In the cgroup: put the file in the lower tier, read it until it has moved. */
@@ -54,13 +55,16 @@ static int work(void *arg)
 		return 1;
 	if (promote_file_place(worker->file, worker->lower, false))
 		return 2;
-	return promote_file_passes(worker->file, PROMOTE_PASSES) ? 3 : 0;
+	if (promote_file_read_until_moved(worker->file, worker->before))
+		return 3;
+	return 0;
 }
 
 #define PROMOTE_IN_CGROUP()						\
 do {									\
 	struct worker worker = {					\
-		&self->t.file, self->t.cgroup, self->t.lower			\
+		&self->t.file, self->t.cgroup, self->t.lower,		\
+		&self->t.before,					\
 	};								\
 									\
 	ASSERT_EQ(0, promote_file_create(&self->t.file, FILE_BYTES));	\

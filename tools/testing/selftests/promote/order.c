@@ -193,7 +193,7 @@ TEST_F_TIMEOUT(order, follows_the_reader, PROMOTE_TIMEOUT)
 	posix_fadvise(self->t.file.fd, 0, 0, POSIX_FADV_RANDOM);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
 	promote_count(&self->t.before);
-	for (i = 0; i < 2 * PROMOTE_PASSES; i++) {
+	for (i = 0; i < PROMOTE_MAX_PASSES; i++) {
 		ASSERT_EQ(0, read_pages(&self->t.file, variant->step,
 					self->t.page));
 		if (SINCE(SUCCESS) >= self->t.file.nr)

@@ -65,7 +65,8 @@ TEST_F_TIMEOUT(hot_file, is_promoted_whole, PROMOTE_TIMEOUT)
 				       self->t.lower, variant->large));
 	promote_count(&self->t.before);
 	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
+	ASSERT_EQ(0, promote_file_read_until_moved(&self->t.file,
+						   &self->t.before));
 	EXPECT_EQ(0, promote_file_check(&self->t.file));
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
 	EXPECT_LE(self->t.file.nr - self->t.file.nr / 1000, SINCE(SUCCESS));
@@ -146,7 +147,8 @@ TEST_F_TIMEOUT(hot_file, moves_when_the_sysctl_is_set_last, PROMOTE_TIMEOUT)
 	ASSERT_EQ(0, promote_write(PROMOTE_BALANCING, "0"));
 	ASSERT_EQ(0, promote_write(PROMOTE_SWITCH, "1"));
 	ASSERT_EQ(0, promote_write(PROMOTE_BALANCING, "2"));
-	ASSERT_EQ(0, promote_file_passes(&self->t.file, PROMOTE_PASSES));
+	ASSERT_EQ(0, promote_file_read_until_moved(&self->t.file,
+						   &self->t.before));
 	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
 }
 
