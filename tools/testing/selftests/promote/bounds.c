@@ -2,7 +2,8 @@
 /*
  * What a reader pays at most: a drain moves no more than 2 MiB, however large
  * the read was and the folios are, and takes no longer than its reader ran; of
- * many readers of the same pages one pays for each.
+ * many readers of the same pages one pays for each. Who may not promote records
+ * one list a second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -323,6 +324,125 @@ TEST_F_TIMEOUT(reader, is_one_of_many_and_pays_alone, PROMOTE_TIMEOUT)
 	EXPECT_EQ(nr, SINCE(SUCCESS));
 	EXPECT_LE(nr, SINCE(QUEUED));
 	EXPECT_GE(nr + nr / 10, SINCE(QUEUED) - in_use);
+}
+
+/*
+ * A reader that may not use the top tier: once it has found out it leaves what
+ * is hot to others for a second, or it would claim the pages again and again.
+ */
+FIXTURE(confined)
+{
+	struct promote_test t;
+};
+
+FIXTURE_VARIANT(confined)
+{
+	bool by_cpuset;
+};
+
+FIXTURE_VARIANT_ADD(confined, by_policy)
+{
+	.by_cpuset = false,
+};
+
+FIXTURE_VARIANT_ADD(confined, by_cpuset)
+{
+	.by_cpuset = true,
+};
+
+/* Four lists' worth: what is on one of them is not hot again for a second. */
+#define CONFINED_BYTES (4 * DRAIN_BYTES)
+#define CONFINED_MS 3500
+
+FIXTURE_SETUP(confined)
+{
+	char node[16];
+
+	PROMOTE_TEST_START(NULL);
+	if (variant->by_cpuset) {
+		if (!promote_cgroup("confined", self->t.cgroup,
+				    sizeof(self->t.cgroup)))
+			SKIP(return, "no cpuset and memory controllers");
+		snprintf(node, sizeof(node), "%d", self->t.lower);
+		ASSERT_EQ(0, promote_cgroup_set(self->t.cgroup, "cpuset.mems",
+						node));
+	}
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, CONFINED_BYTES));
+}
+
+FIXTURE_TEARDOWN(confined)
+{
+	promote_test_end(&self->t);
+}
+
+static int confine(struct promote_test *t)
+{
+	if (t->cgroup[0])
+		return promote_cgroup_enter(t->cgroup);
+	return promote_policy(MPOL_BIND, t->lower);
+}
+
+/* How long it has read, in ms, is what it ends with, in tenths of a second. */
+static int read_confined(void *arg)
+{
+	struct promote_test *t = arg;
+	long start, ms;
+
+	if (confine(t))
+		return 0;
+	start = promote_now_ms();
+	do {
+		if (promote_file_passes(&t->file, 1))
+			return 0;
+		ms = promote_now_ms() - start;
+	} while (ms < CONFINED_MS);
+	return ms / 100 + 1;
+}
+
+TEST_F_TIMEOUT(confined, records_one_list_a_second, PROMOTE_TIMEOUT)
+{
+	long most = DRAIN_BYTES / self->t.page, tenths, lists;
+
+	tenths = promote_in_child(read_confined, &self->t);
+	ASSERT_LT(CONFINED_MS / 100, tenths);
+	/* The first at once, and the last may be still waiting. */
+	lists = tenths / 10 + 2;
+	printf("# %ld lists' worth recorded in %ld.%ld s\n",
+	       SINCE(QUEUED) / most, tenths / 10, tenths % 10);
+	EXPECT_GE(lists * most, SINCE(QUEUED));
+	/* Not for ever. */
+	EXPECT_LT(most, SINCE(QUEUED));
+	EXPECT_NOTHING_MOVED();
+	if (variant->by_cpuset)
+		EXPECT_REFUSED_ONLY_AS(CPUSET);
+	else
+		EXPECT_REFUSED_ONLY_AS(POLICY);
+}
+
+static int read_confined_for_ever(void *arg)
+{
+	struct promote_test *t = arg;
+
+	if (confine(t))
+		return 1;
+	while (!promote_file_passes(&t->file, 1))
+		;
+	return 1;
+}
+
+TEST_F_TIMEOUT(confined, leaves_pages_to_others, PROMOTE_TIMEOUT)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(read_confined_for_ever(&self->t));
+	ASSERT_LT(0, pid);
+	EXPECT_EQ(0, promote_file_read_until_moved(&self->t.file,
+						   &self->t.before));
+	EXPECT_EQ(self->t.file.nr, SINCE(SUCCESS));
+	EXPECT_LT(0, SINCE(FAIL_POLICY) + SINCE(FAIL_CPUSET));
+	promote_end_background(pid);
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
 }
 
 TEST_HARNESS_MAIN
