@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -538,6 +540,96 @@ TEST_F_TIMEOUT(permanent, backs_off, PROMOTE_TIMEOUT)
 	EXPECT_MOVED(0);
 	ASSERT_EQ(0, variant->end(&self->t.file, self->pipes));
 	EXPECT_MOVES_NOW();
+}
+
+/*
+ * Some folios have the readahead mark, which shares a bit with the one of what
+ * is to be reclaimed. It goes when a reader comes by, unless it does not read
+ * ahead: then it stays, and moves along.
+ */
+FIXTURE(marked)
+{
+	struct promote_test t;
+};
+
+#define WINDOW_KB "128"
+#define WINDOW_BYTES (128UL << 10)
+#define MARKED_BYTES (4UL << 20)
+
+/* How far descriptors that are opened from now on read ahead, and this one. */
+static int set_readahead(struct promote_test *t, const char *kb)
+{
+	char path[128];
+	struct stat st;
+	int err;
+
+	if (fstat(t->file.fd, &st))
+		return -errno;
+	snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb",
+		 major(st.st_dev), minor(st.st_dev));
+	err = promote_set(&t->saved, path, kb);
+	return err ? err : -posix_fadvise(t->file.fd, 0, 0, POSIX_FADV_NORMAL);
+}
+
+/*
+ * A fault reads a window around it, with a mark in its last quarter. One in the
+ * middle of each reads the file, and comes upon no mark.
+ */
+static int fault_windows_in(void *arg)
+{
+	struct promote_test *t = arg;
+	long page = t->page;
+	size_t at;
+	char *map;
+	int fd;
+
+	if (promote_policy(MPOL_BIND, t->lower))
+		return 1;
+	fd = open(t->file.path, O_RDONLY);
+	map = mmap(NULL, t->file.size, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return 2;
+	for (at = WINDOW_BYTES / 2; at < t->file.size; at += WINDOW_BYTES) {
+		if (madvise(map + at, page, MADV_POPULATE_READ))
+			return 3;
+	}
+	return 0;
+}
+
+FIXTURE_SETUP(marked)
+{
+	PROMOTE_TEST_START(NULL);
+	ASSERT_EQ(0, promote_file_create(&self->t.file, MARKED_BYTES));
+	ASSERT_EQ(0, promote_file_drop(&self->t.file));
+	ASSERT_EQ(0, set_readahead(&self->t, WINDOW_KB));
+	ASSERT_EQ(0, promote_in_child(fault_windows_in, &self->t));
+	ASSERT_EQ(0, set_readahead(&self->t, "0"));
+	promote_flush_lru();
+	promote_count(&self->t.before);
+}
+
+FIXTURE_TEARDOWN(marked)
+{
+	promote_test_end(&self->t);
+}
+
+TEST_F_TIMEOUT(marked, for_readahead, PROMOTE_TIMEOUT)
+{
+	struct promote_file *file = &self->t.file;
+	struct promote_where where;
+	long marks;
+
+	ASSERT_EQ(0, promote_file_where(file, &where));
+	EXPECT_EQ(file->nr, where.on_node[self->t.lower]);
+	marks = promote_file_flagged(file, KPF_RECLAIM);
+	printf("# %ld of %ld pages are marked\n", marks, file->nr);
+	ASSERT_LE((long)(MARKED_BYTES / WINDOW_BYTES / 2), marks);
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+	ASSERT_EQ(0, promote_file_read_until_moved(file, &self->t.before));
+	EXPECT_EQ(file->nr, SINCE(SUCCESS));
+	EXPECT_TRUE(promote_file_is_on(file, self->t.top));
+	EXPECT_EQ(marks, promote_file_flagged(file, KPF_RECLAIM));
+	EXPECT_EQ(0, promote_file_check(file));
 }
 
 TEST_HARNESS_MAIN
