@@ -2,6 +2,7 @@
 #ifndef _MM_PROMOTE_INTERNAL_H
 #define _MM_PROMOTE_INTERNAL_H
 
+#include <linux/folio_batch.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -43,11 +44,15 @@ enum promote_refusal {
  * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that or
  * it has no room
  * @room: pages that may still be moved to @batch_nid
- * @folios: isolated folios of one memory cgroup and one order
+ * @open: there is a batch, for folios that are like the first in what follows
+ * @file_lru: they are on the LRU lists of files, not on those of tmpfs
+ * @order: their order
+ * @src_nid: their node
+ * @accepted: folios with a reference, to be isolated
+ * @folios: isolated folios
+ * @mapping: the last one found eligible since the last flush, to compare with
  * @memcg: their memory cgroup, referenced until the next flush
- * @nr_folios: number of them
- * @nr_pages: their pages
- * @nr_local: number of them that are on the node of the current CPU
+ * @nr_folios: number of isolated folios
  * @nr_moved: pages moved so far
  */
 struct promote_mover {
@@ -55,11 +60,15 @@ struct promote_mover {
 	enum promote_refusal refusal;
 	int batch_nid;
 	unsigned long room;
+	bool open;
+	bool file_lru;
+	unsigned int order;
+	int src_nid;
+	struct folio_batch accepted;
 	struct list_head folios;
+	const struct address_space *mapping;
 	struct mem_cgroup *memcg;
 	unsigned int nr_folios;
-	unsigned int nr_pages;
-	unsigned int nr_local;
 	unsigned long nr_moved;
 };
 
@@ -82,7 +91,7 @@ void promote_task_work(struct callback_head *work);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool promote_task_may_record(struct task_struct *tsk);
 void promote_found_hot(struct task_struct *tsk, struct folio *folio, u32 now,
-		       u32 last, enum promote_heat heat);
+		       u32 last);
 void promote_queue_work(struct task_struct *tsk);
 #endif
 

@@ -186,8 +186,8 @@ void promote_mover_start(struct promote_mover *mover)
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
 		.nid = NUMA_NO_NODE,
-		.batch_nid = NUMA_NO_NODE,
 	};
+	folio_batch_init(&mover->accepted);
 	mover->refusal = promote_choose_target(&ask, &mover->nid, &mover->room);
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
@@ -256,9 +256,14 @@ bool promote_mapping_eligible(const struct address_space *mapping)
 	       ops->migrate_folio != buffer_migrate_folio_norefs;
 }
 
-static enum promote_refusal promote_check_mapping(struct folio *folio)
+static enum promote_refusal promote_check_mapping(struct promote_mover *mover,
+						  struct folio *folio)
 {
-	struct address_space *mapping;
+	struct address_space *mapping = READ_ONCE(folio->mapping);
+
+	/* Asked already. Compared only: it may be gone, or another by now. */
+	if (mapping && mapping == mover->mapping && !folio_test_dirty(folio))
+		return PROMOTE_ACCEPTED;
 
 	/* Keeps the inode; the folio can be truncated at any time. */
 	guard(rcu)();
@@ -270,6 +275,7 @@ static enum promote_refusal promote_check_mapping(struct folio *folio)
 		return PROMOTE_FAIL_OTHER;
 	if (folio_test_dirty(folio) && mapping_can_writeback(mapping))
 		return PROMOTE_FAIL_DIRTY;
+	mover->mapping = mapping;
 	return PROMOTE_ACCEPTED;
 }
 
@@ -287,7 +293,8 @@ static bool promote_folio_is_current(struct folio *folio)
  * Is this still an unmapped folio of a lower tier, and can migration succeed?
  * Ask first: it allocates the destination before it finds out.
  */
-static enum promote_refusal promote_check_folio(struct folio *folio)
+static enum promote_refusal promote_check_folio(struct promote_mover *mover,
+						struct folio *folio)
 {
 	enum promote_refusal refusal;
 
@@ -298,7 +305,7 @@ static enum promote_refusal promote_check_folio(struct folio *folio)
 		return PROMOTE_FAIL_BUSY;
 	if (folio_mapped(folio))
 		return PROMOTE_FAIL_MAPPED;
-	refusal = promote_check_mapping(folio);
+	refusal = promote_check_mapping(mover, folio);
 	if (refusal != PROMOTE_ACCEPTED)
 		return refusal;
 	if (folio_test_unevictable(folio) || folio_contain_hwpoisoned_page(folio))
@@ -313,19 +320,17 @@ static enum promote_refusal promote_check_folio(struct folio *folio)
 }
 
 /*
- * The batch is for one memory cgroup, since migration counts for one, and for
- * one order: if the node has no page of it, that ends the batch.
+ * The batch is for one memory cgroup, source node and kind of LRU list, since
+ * migration counts for one, and for one order: if the node has no page of it,
+ * that ends the batch.
  */
 static bool promote_batch_takes(struct promote_mover *mover,
 				struct folio *folio)
 {
-	struct folio *first;
-
-	if (!mover->nr_folios)
-		return false;
-	first = list_first_entry(&mover->folios, struct folio, lru);
-	if (folio_order(first) != folio_order(folio) ||
-	    folio_nr_pages(folio) > mover->room)
+	if (!mover->open || mover->order != folio_order(folio) ||
+	    mover->room < folio_nr_pages(folio) ||
+	    mover->src_nid != folio_nid(folio) ||
+	    mover->file_lru != folio_is_file_lru(folio))
 		return false;
 	guard(rcu)();
 	return folio_memcg(folio) == mover->memcg;
@@ -357,7 +362,28 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order &&
 	    node_isset(mover->nid, allowed))
 		promote_mover_give_up(mover, refusal);
+	mover->open = refusal == PROMOTE_ACCEPTED;
+	mover->order = ask.order;
+	mover->src_nid = folio_nid(folio);
+	mover->file_lru = folio_is_file_lru(folio);
 	return refusal;
+}
+
+/* Turn references into isolation. What has left the LRU meanwhile is busy. */
+static void promote_isolate(struct promote_mover *mover)
+{
+	unsigned int nr = folio_batch_count(&mover->accepted);
+	unsigned int nr_isolated;
+
+	if (!nr)
+		return;
+	nr_isolated = migrate_misplaced_folios_isolate(&mover->accepted,
+						       &mover->folios);
+	mover->nr_folios += nr_isolated;
+	promote_count_refused(PROMOTE_FAIL_BUSY, nr - nr_isolated);
+	for (; nr > nr_isolated; nr--)
+		trace_promote_refused(mover->nid, mover->order,
+				      PROMOTE_FAIL_BUSY);
 }
 
 static enum promote_refusal promote_batch_add(struct promote_mover *mover,
@@ -373,22 +399,9 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 		if (refusal != PROMOTE_ACCEPTED)
 			return refusal;
 	}
-	if (migrate_misplaced_folio_isolate(folio))
-		return PROMOTE_FAIL_BUSY;
-
-	/*
-	 * Arrive among the young: MGLRU would put a folio that is not active
-	 * into the oldest generations, where demotion looks first. If it cannot
-	 * be moved it is still hot. If it was mapped and mlocked since the
-	 * check, it must not be both.
-	 */
-	if (!folio_test_unevictable(folio))
-		folio_set_active(folio);
-	list_add_tail(&folio->lru, &mover->folios);
-	mover->nr_folios++;
-	mover->nr_pages += folio_nr_pages(folio);
-	mover->nr_local += folio_nid(folio) == numa_node_id();
 	mover->room -= folio_nr_pages(folio);
+	if (!folio_batch_add(&mover->accepted, folio))
+		promote_isolate(mover);
 	return PROMOTE_ACCEPTED;
 }
 
@@ -397,7 +410,8 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
  * @mover: the mover, with a target
  * @entry: what was a hot folio
  *
- * An accepted folio is isolated until the next promote_mover_flush().
+ * An accepted folio is referenced, or isolated, until the next
+ * promote_mover_flush().
  *
  * Context: Process context, may sleep.
  * Return: %PROMOTE_ACCEPTED, or why not.
@@ -413,11 +427,28 @@ enum promote_refusal promote_mover_add(struct promote_mover *mover,
 
 	/* Of another size now, it is not what was found hot and accounted. */
 	if (folio_order(folio) == entry->order)
-		refusal = promote_check_folio(folio);
+		refusal = promote_check_folio(mover, folio);
 	if (refusal == PROMOTE_ACCEPTED)
 		refusal = promote_batch_add(mover, folio);
-	folio_put(folio);
+	/* Otherwise the reference is the batch's. */
+	if (refusal != PROMOTE_ACCEPTED)
+		folio_put(folio);
 	return refusal;
+}
+
+/*
+ * Arrive among the young: MGLRU would put a folio that is not active into the
+ * oldest generations, where demotion looks first. If it cannot be moved it is
+ * still hot. If it was mapped and mlocked since the check, it must not be both.
+ */
+static void promote_set_active(struct promote_mover *mover)
+{
+	struct folio *folio;
+
+	list_for_each_entry(folio, &mover->folios, lru) {
+		if (!folio_test_unevictable(folio))
+			folio_set_active(folio);
+	}
 }
 
 /* Count while the folios are still there and belong to the cgroup. */
@@ -426,14 +457,41 @@ static void promote_count_candidates(struct promote_mover *mover)
 	count_vm_events(NUMA_HINT_PAGE_CACHE, mover->nr_folios);
 	count_memcg_events(mover->memcg, NUMA_HINT_PAGE_CACHE,
 			   mover->nr_folios);
-	if (mover->nr_local) {
-		count_vm_events(NUMA_HINT_PAGE_CACHE_LOCAL, mover->nr_local);
+	if (mover->src_nid == numa_node_id()) {
+		count_vm_events(NUMA_HINT_PAGE_CACHE_LOCAL, mover->nr_folios);
 		count_memcg_events(mover->memcg, NUMA_HINT_PAGE_CACHE_LOCAL,
-				   mover->nr_local);
+				   mover->nr_folios);
 	}
 	/* Into headroom, so not limited by the rate. */
 	mod_node_page_state(NODE_DATA(mover->batch_nid), PGPROMOTE_CANDIDATE_NRL,
-			    mover->nr_pages);
+			    (long)mover->nr_folios << mover->order);
+}
+
+/* Move what is isolated; there is something. */
+static void promote_migrate(struct promote_mover *mover)
+{
+	unsigned long nr_pages = (unsigned long)mover->nr_folios << mover->order;
+	enum promote_refusal refusal = PROMOTE_ACCEPTED;
+	unsigned int nr_moved;
+	int ret;
+
+	promote_set_active(mover);
+	promote_count_candidates(mover);
+	ret = migrate_misplaced_folio_batch(&mover->folios, mover->batch_nid,
+					    &nr_moved);
+	promote_note_scarcity(mover->batch_nid, mover->order, ret);
+	if (ret == -ENOMEM && !mover->order)
+		promote_mover_give_up(mover, PROMOTE_FAIL_NOMEM);
+	if (ret) {
+		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
+					   PROMOTE_FAIL_BUSY;
+		promote_count_refused(refusal,
+				      (nr_pages - nr_moved) >> mover->order);
+	}
+	trace_promote_migrate(mover->src_nid, mover->batch_nid, mover->order,
+			      nr_pages, nr_moved, refusal);
+	mover->nr_moved += nr_moved;
+	mover->nr_folios = 0;
 }
 
 /**
@@ -444,36 +502,11 @@ static void promote_count_candidates(struct promote_mover *mover)
  */
 void promote_mover_flush(struct promote_mover *mover)
 {
-	enum promote_refusal refusal = PROMOTE_ACCEPTED;
-	unsigned int nr_moved, order, nr_failed;
-	struct folio *first;
-	int ret, src_nid;
-
-	if (!mover->nr_folios)
-		goto put;
-
-	first = list_first_entry(&mover->folios, struct folio, lru);
-	src_nid = folio_nid(first);
-	order = folio_order(first);
-	promote_count_candidates(mover);
-	ret = migrate_misplaced_folio_batch(&mover->folios, mover->batch_nid,
-					    &nr_moved);
-	promote_note_scarcity(mover->batch_nid, order, ret);
-	if (ret == -ENOMEM && !order)
-		promote_mover_give_up(mover, PROMOTE_FAIL_NOMEM);
-	if (ret) {
-		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
-					   PROMOTE_FAIL_BUSY;
-		nr_failed = (mover->nr_pages - nr_moved) >> order;
-		promote_count_refused(refusal, nr_failed);
-	}
-	trace_promote_migrate(src_nid, mover->batch_nid, order, mover->nr_pages,
-			      nr_moved, refusal);
-	mover->nr_moved += nr_moved;
-	mover->nr_folios = 0;
-	mover->nr_pages = 0;
-	mover->nr_local = 0;
-put:
+	promote_isolate(mover);
+	if (mover->nr_folios)
+		promote_migrate(mover);
+	mover->open = false;
+	mover->mapping = NULL;
 	mem_cgroup_put(mover->memcg);
 	mover->memcg = NULL;
 }

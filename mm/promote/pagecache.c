@@ -30,32 +30,22 @@ static struct promote_clock promote_clock(void)
 {
 	return (struct promote_clock) {
 		.mask = PAGE_ACCESS_TIME_MASK,
-		.resolution = PROMOTE_STEP_MS,
 		.slack = PROMOTE_STEP_MS - 1 + PROMOTE_TICK_MS - 1,
 		.min_gap = READ_ONCE(promote_min_gap_ms),
 		.threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold),
 	};
 }
 
-/*
- * Tasks that come by on the way back to user space. What reclaim and interrupts
- * touch is not the access of a reader.
- */
+/* What reclaim touches is not the access of a reader. */
+static bool promote_task_reads(const struct task_struct *tsk)
+{
+	return !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD));
+}
+
+/* Tasks that come by on the way back to user space and may be delayed there. */
 VISIBLE_IF_KUNIT bool promote_task_may_record(struct task_struct *tsk)
 {
-	return in_task() &&
-	       !(tsk->flags & (PF_EXITING | PF_MEMALLOC | PF_KTHREAD));
-}
-
-static bool promote_task_is_paused(const struct task_struct *tsk)
-{
-	return jiffies - tsk->promo_paused < PROMOTE_PAUSE;
-}
-
-/* Hint faults take care of what is mapped, and keep times of their own. */
-static bool promote_folio_is_unmapped_cache(struct folio *folio)
-{
-	return !folio_mapped(folio) && folio->mapping && !folio_test_anon(folio);
+	return in_task() && promote_task_reads(tsk) && !rt_or_dl_task(tsk);
 }
 
 /*
@@ -91,11 +81,9 @@ VISIBLE_IF_KUNIT void promote_queue_work(struct task_struct *tsk)
 static void promote_record(struct promo_list *list, struct folio *folio,
 			   u32 now, u32 last)
 {
-	struct promote_clock clock = promote_clock();
-	u32 claim = promote_claim_time(&clock, now);
 	unsigned int order = folio_order(folio);
 
-	if (folio_xchg_access_time(folio, claim) != last)
+	if (folio_xchg_access_time(folio, promote_claim_time(now)) != last)
 		return;
 
 	promo_list_add(list, folio_pfn(folio), order, now);
@@ -110,15 +98,35 @@ static void promote_drain_when_due(struct task_struct *tsk,
 		promote_queue_work(tsk);
 }
 
+/* Hint faults take care of what is mapped, with times of their own. */
+static bool promote_folio_may_have_time(struct folio *folio)
+{
+	return !folio_mapped(folio) && !folio_test_anon(folio);
+}
+
+static __always_inline void promote_note_time(struct task_struct *tsk,
+					      struct folio *folio, u32 now)
+{
+	if (promote_task_reads(tsk) && promote_folio_may_have_time(folio))
+		folio_xchg_access_time(folio, now);
+}
+
 /* Not inlined, for the sake of the many that are not hot. */
 VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 						 struct folio *folio, u32 now,
-						 u32 last,
-						 enum promote_heat heat)
+						 u32 last)
 {
+	struct promote_clock clock = promote_clock();
 	struct promo_list *list = tsk->promo_list;
+	enum promote_heat heat;
 
-	if (rt_or_dl_task(tsk) || (list && list->draining))
+	heat = promote_heat(&clock, now, last, folio_order(folio));
+	if (heat == PROMOTE_COLD) {
+		promote_note_time(tsk, folio, now);
+		return;
+	}
+	if (!promote_task_may_record(tsk) ||
+	    !promote_folio_may_have_time(folio) || (list && list->draining))
 		return;
 	/* The task_work allocates it. The time stays, to be hot again. */
 	if (!list) {
@@ -142,29 +150,23 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 void __promote_folio_accessed(struct folio *folio)
 {
 	struct promote_clock clock = promote_clock();
-	enum promote_heat heat;
-	u32 last, now;
+	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	struct task_struct *tsk = current;
+	unsigned long now_jiffies = jiffies;
+	u32 now = jiffies_to_msecs(now_jiffies);
 
-	/* While DRAM is full this is all. */
-	if (promote_task_is_paused(current))
-		return;
-
-	/* In this order, or a claim that comes between is too far ahead. */
-	last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
-	now = promote_now_ms();
 	/* Most calls end here, before they have touched another cache line. */
-	heat = promote_heat(&clock, now, last, folio_order(folio));
-	if (heat == PROMOTE_RECENT)
+	if (now_jiffies - tsk->promo_paused < PROMOTE_PAUSE)
 		return;
-
-	if (!promote_task_may_record(current) ||
-	    !promote_folio_is_unmapped_cache(folio))
-		return;
-
-	if (heat == PROMOTE_COLD)
-		folio_xchg_access_time(folio, promote_access_time(&clock, now));
-	else
-		promote_found_hot(current, folio, now, last, heat);
+	switch (promote_heat(&clock, now, last, 0)) {
+	case PROMOTE_RECENT:
+		break;
+	case PROMOTE_COLD:
+		promote_note_time(tsk, folio, now);
+		break;
+	default:
+		promote_found_hot(tsk, folio, now, last);
+	}
 }
 
 static void promote_one(struct promote_mover *mover,

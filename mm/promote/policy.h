@@ -19,6 +19,8 @@
 
 /* What is recorded is left alone for this long, also if it is not moved. */
 #define PROMOTE_CLAIM_MS	1000U
+/* A claim is not further ahead than that, if read by a CPU that is late. */
+#define PROMOTE_CLAIM_MAX_MS	(PROMOTE_CLAIM_MS + 100)
 
 /**
  * enum promote_heat - what the time of the last access says
@@ -37,15 +39,14 @@ enum promote_heat {
 
 /**
  * struct promote_clock - how access times are kept, all in milliseconds
- * @mask: bits of a time that are kept; a time with all of them set is unset
- * @resolution: times are rounded down to a multiple of this power of two
+ * @mask: bits of a time that are kept; a time with all of them set is unset, if
+ * by chance, that access is lost
  * @slack: by how much two times may be closer than they look
  * @min_gap: accesses closer together than this count as one
  * @threshold: a folio accessed again after less than this is hot
  */
 struct promote_clock {
 	u32 mask;
-	u32 resolution;
 	u32 slack;
 	u32 min_gap;
 	u32 threshold;
@@ -85,7 +86,7 @@ promote_heat(const struct promote_clock *clock, u32 now, u32 last,
 		return PROMOTE_COLD;
 	if (distance < clock->min_gap + clock->slack)
 		return PROMOTE_RECENT;
-	if (((last - now) & clock->mask) <= PROMOTE_CLAIM_MS)
+	if (distance > clock->mask - PROMOTE_CLAIM_MAX_MS)
 		return PROMOTE_CLAIMED;
 	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
 		return PROMOTE_HOT;
@@ -93,23 +94,7 @@ promote_heat(const struct promote_clock *clock, u32 now, u32 last,
 }
 
 /**
- * promote_access_time - the time to note for an access
- * @clock: how times are kept
- * @now: time of the access
- *
- * Return: @now, or the step before it where @now would read as unset.
- */
-static inline u32 promote_access_time(const struct promote_clock *clock,
-				      u32 now)
-{
-	if ((now & clock->mask) == clock->mask)
-		now -= clock->resolution;
-	return now;
-}
-
-/**
  * promote_claim_time - the time to note for a folio that is recorded
- * @clock: how times are kept
  * @now: the time
  *
  * It would be found hot again after the gap, by other readers while it waits
@@ -119,10 +104,9 @@ static inline u32 promote_access_time(const struct promote_clock *clock,
  *
  * Return: a time in the future, which promote_heat() knows.
  */
-static inline u32 promote_claim_time(const struct promote_clock *clock,
-				     u32 now)
+static inline u32 promote_claim_time(u32 now)
 {
-	return promote_access_time(clock, now + PROMOTE_CLAIM_MS);
+	return now + PROMOTE_CLAIM_MS;
 }
 
 bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,

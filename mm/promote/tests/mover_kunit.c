@@ -48,15 +48,15 @@ static bool place_folio(struct file *file, int nid)
 {
 	struct folio *folio = shmem_read_folio(file->f_mapping, 0);
 	unsigned int nr_moved = 0;
+	struct folio_batch fbatch;
 	LIST_HEAD(folios);
 
 	if (IS_ERR(folio))
 		return false;
 	lru_add_drain_all();
-	if (!migrate_misplaced_folio_isolate(folio))
-		list_add(&folio->lru, &folios);
-	folio_put(folio);
-	if (!list_empty(&folios))
+	folio_batch_init(&fbatch);
+	folio_batch_add(&fbatch, folio);
+	if (migrate_misplaced_folios_isolate(&fbatch, &folios))
 		migrate_misplaced_folio_batch(&folios, nid, &nr_moved);
 	return nr_moved;
 }

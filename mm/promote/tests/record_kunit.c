@@ -108,6 +108,7 @@ static int record_read_folio(struct file *file, struct folio *folio)
 struct hot_folio {
 	struct task_struct *tsk;
 	struct folio *folio;
+	u32 last;
 	struct address_space_operations ops;
 	struct address_space mapping;
 	struct inode inode;
@@ -129,7 +130,8 @@ static struct hot_folio *hot_folio(struct kunit *test)
 	hot->folio = folio_alloc(GFP_KERNEL, 0);
 	KUNIT_ASSERT_NOT_NULL(test, hot->folio);
 	hot->folio->mapping = &hot->mapping;
-	folio_xchg_access_time(hot->folio, 0);
+	hot->last = promote_now_ms() - 2 * promote_min_gap_ms;
+	folio_xchg_access_time(hot->folio, hot->last);
 	return hot;
 }
 
@@ -139,28 +141,36 @@ static void free_hot_folio(struct hot_folio *hot)
 	folio_put(hot->folio);
 }
 
-/* As __promote_folio_accessed() does it. */
-static void access(struct hot_folio *hot)
+static u32 noted_time(struct folio *folio)
 {
-	int time = folio_last_cpupid(hot->folio);
+	return (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+}
 
-	promote_found_hot(hot->tsk, hot->folio, promote_now_ms(),
-			  (u32)time << PAGE_ACCESS_TIME_BUCKETS, PROMOTE_HOT);
+/* As __promote_folio_accessed() does it. */
+static void access_again(struct hot_folio *hot)
+{
+	promote_found_hot(hot->tsk, hot->folio,
+			  hot->last + 2 * promote_min_gap_ms,
+			  noted_time(hot->folio));
 }
 
 /* What is not recorded keeps its time, to be found hot again. */
 static void expect_not_recorded(struct kunit *test, struct hot_folio *hot)
 {
-	access(hot);
+	u32 noted = noted_time(hot->folio);
+
+	access_again(hot);
 	KUNIT_EXPECT_EQ(test, hot->tsk->promo_list->nr, 0);
-	KUNIT_EXPECT_EQ(test, folio_last_cpupid(hot->folio), 0);
+	KUNIT_EXPECT_EQ(test, noted_time(hot->folio), noted);
 }
 
 static void expect_recorded(struct kunit *test, struct hot_folio *hot)
 {
-	access(hot);
+	u32 noted = noted_time(hot->folio);
+
+	access_again(hot);
 	KUNIT_EXPECT_EQ(test, hot->tsk->promo_list->nr, 1);
-	KUNIT_EXPECT_NE(test, folio_last_cpupid(hot->folio), 0);
+	KUNIT_EXPECT_NE(test, noted_time(hot->folio), noted);
 }
 
 /* A real-time task may not be delayed by a drain. */
