@@ -5,11 +5,11 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 FLAVOUR ?= release
 
-.PHONY: help setup demo test unit tree kernel image series refresh check bisect clean distclean
+.PHONY: help setup demo test unit tree kernel image series refresh check bisect bench bench-guard clean distclean
 .NOTPARALLEL:
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 	@echo '  LINUX=/path/to/linux-7.3 uses that tree instead of the pinned one'
 
 setup: ## install the Debian packages that are missing
@@ -47,6 +47,12 @@ check: setup ## claims, stale diffs, checkpatch, kernel-doc, sparse, ... (FAST=1
 
 bisect: setup ## build every prefix of the series, with the option on and off (TARGETS="mm/ kernel/": only that)
 	@scripts/bisect
+
+bench: tree ## what it costs: instructions counted in virtual machines (ONLY=name or group)
+	@bench/run
+
+bench-guard: tree ## fail if the hook or the drain has become dearer
+	@GUARD=1 bench/run
 
 clean: ## remove what was built, keep what was downloaded
 	@shopt -s extglob nullglob; rm -rf out/!(cache|src)
