@@ -26,6 +26,7 @@ test: setup $(if $(ONLY),,unit) ## all tests: unit, cheap checks, virtual machin
 
 unit: setup ## the tests that need no kernel, in a minute or two
 	@scripts/tests/series-test
+	@scripts/tests/bench-test
 	@[ ! -e tools/testing/promote/Makefile ] || $(MAKE) -C tools/testing/promote run
 
 tree: setup ## compose the patched tree out/tree (FORCE=1 drops edits made there)
