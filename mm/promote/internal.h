@@ -73,7 +73,7 @@ struct promote_mover {
 };
 
 /* Pages moved with one call of migrate_pages() and between two time checks */
-#define PROMOTE_BATCH_PAGES	(SZ_256K >> PAGE_SHIFT)
+#define PROMOTE_BATCH_PAGES	(SZ_512K >> PAGE_SHIFT)
 
 void promote_mover_start(struct promote_mover *mover);
 enum promote_refusal promote_mover_add(struct promote_mover *mover,

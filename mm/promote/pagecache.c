@@ -22,6 +22,9 @@
 
 u32 promote_min_gap_ms __read_mostly = 16;
 
+/* While a list is full, one access to a hot folio in so many has a look. */
+#define PROMOTE_ASK_EVERY	16U
+
 /* Milliseconds in a tick and in a step of the noted time */
 #define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
 #define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
@@ -60,6 +63,21 @@ static bool promote_folio_may_record(struct folio *folio)
 	mapping = READ_ONCE(folio->mapping);
 	return mapping && !folio_test_anon(folio) &&
 	       promote_mapping_eligible(mapping);
+}
+
+/* The same, asked once for a run of folios of one file. */
+static bool promote_list_may_record(struct promo_list *list,
+				    struct folio *folio)
+{
+	const struct address_space *mapping = READ_ONCE(folio->mapping);
+
+	/* Compared only: if it is another by now, the drain finds out. */
+	if (mapping && mapping == list->mapping)
+		return true;
+	if (!promote_folio_may_record(folio))
+		return false;
+	list->mapping = mapping;
+	return true;
 }
 
 VISIBLE_IF_KUNIT void promote_queue_work(struct task_struct *tsk)
@@ -120,6 +138,11 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 	struct promo_list *list = tsk->promo_list;
 	enum promote_heat heat;
 
+	/* Waiting for its drain, or for time to spend on that: do not insist. */
+	if (list && promo_list_full(list) &&
+	    ++list->nr_waiting % PROMOTE_ASK_EVERY)
+		return;
+
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_COLD) {
 		promote_note_time(tsk, folio, now);
@@ -135,7 +158,7 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 		return;
 	}
 	if (heat == PROMOTE_HOT && promo_list_takes(list, folio_order(folio)) &&
-	    promote_folio_may_record(folio))
+	    promote_list_may_record(list, folio))
 		promote_record(list, folio, now, last);
 	/* When all that is hot has been recorded, who drains it? */
 	promote_drain_when_due(tsk, list, now);
@@ -156,9 +179,9 @@ void __promote_folio_accessed(struct folio *folio)
 	u32 now = jiffies_to_msecs(now_jiffies);
 
 	/* Most calls end here, before they have touched another cache line. */
-	if (now_jiffies - tsk->promo_paused < PROMOTE_PAUSE)
+	if (time_before(now_jiffies, tsk->promo_paused))
 		return;
-	switch (promote_heat(&clock, now, last, 0)) {
+	switch (promote_glance(&clock, now, last)) {
 	case PROMOTE_RECENT:
 		break;
 	case PROMOTE_COLD:
@@ -215,6 +238,7 @@ static void promote_drain(struct promo_list *list)
 	struct promote_mover mover;
 	unsigned int nr_drained;
 
+	list->mapping = NULL;
 	promote_mover_start(&mover);
 	nr_drained = promote_drain_entries(&mover, list);
 	if (mover.nid == NUMA_NO_NODE) {
@@ -222,7 +246,7 @@ static void promote_drain(struct promo_list *list)
 		nr_drained += list->nr;
 		promote_count_refused(mover.refusal, list->nr);
 		promo_list_clear(list);
-		current->promo_paused = jiffies;
+		current->promo_paused = jiffies + PROMOTE_PAUSE;
 	}
 	count_vm_events(PAGECACHE_PROMOTE_DRAINED, nr_drained);
 	trace_promote_drain(mover.nid, nr_drained, list->nr, mover.nr_moved,
@@ -278,7 +302,7 @@ void promote_task_work(struct callback_head *work)
 	if (!list) {
 		current->promo_list = promo_list_alloc();
 		if (!current->promo_list)
-			current->promo_paused = jiffies;
+			current->promo_paused = jiffies + PROMOTE_PAUSE;
 		return;
 	}
 	if (!static_branch_likely(&promote_pagecache_key)) {

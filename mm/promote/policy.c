@@ -7,7 +7,11 @@
 #define PROMOTE_SCARCE_MAX_MS	(PROMOTE_SCARCE_MS << PROMOTE_SCARCE_DOUBLINGS)
 
 /* A task that has run for long without a drain may not make up for all of it */
-#define PROMOTE_PACE_MAX_NS	(10 * 1000 * 1000)
+#define PROMOTE_PACE_MAX_NS	(1000 * 1000)
+/* Of its run time a task keeps a quarter: what it recorded was part of it */
+#define PROMOTE_PACE_KEEP_SHIFT	2
+/* A drain that took longer than it had is paid for, up to this */
+#define PROMOTE_PACE_DEBT_NS	(10 * 1000 * 1000)
 /* About what it takes to move a batch: less credit is not worth a drain */
 #define PROMOTE_PACE_MIN_NS	(200 * 1000)
 
@@ -104,12 +108,16 @@ unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
  * @ran: time for which the task has run since, in ns
  *
  * Return: the new credit in ns. With every drain taking no more than this, a
- * task spends no more time on promotion than on its own work.
+ * task spends no more time on promotion than on its own work, with what it
+ * takes to record included.
  */
 s64 promote_pace_earn(s64 credit, u64 ran)
 {
-	if (ran > PROMOTE_PACE_MAX_NS)
-		ran = PROMOTE_PACE_MAX_NS;
+	const u64 enough = PROMOTE_PACE_MAX_NS + PROMOTE_PACE_DEBT_NS;
+
+	ran -= ran >> PROMOTE_PACE_KEEP_SHIFT;
+	if (ran > enough)
+		ran = enough;
 	credit += (s64)ran;
 	return credit < PROMOTE_PACE_MAX_NS ? credit : PROMOTE_PACE_MAX_NS;
 }
@@ -119,14 +127,16 @@ s64 promote_pace_earn(s64 credit, u64 ran)
  * @credit: the credit before, in ns
  * @took: run time of the drain, in ns
  *
- * Return: the new credit in ns; the debt is bounded, as savings are.
+ * Return: the new credit in ns; the debt is bounded.
  */
 s64 promote_pace_spend(s64 credit, u64 took)
 {
-	if (took > 2 * PROMOTE_PACE_MAX_NS)
-		took = 2 * PROMOTE_PACE_MAX_NS;
+	const s64 most = -PROMOTE_PACE_DEBT_NS;
+
+	if (took > PROMOTE_PACE_MAX_NS + PROMOTE_PACE_DEBT_NS)
+		return most;
 	credit -= (s64)took;
-	return credit > -PROMOTE_PACE_MAX_NS ? credit : -PROMOTE_PACE_MAX_NS;
+	return credit > most ? credit : most;
 }
 
 /**

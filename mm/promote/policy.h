@@ -65,14 +65,36 @@ struct promote_scarcity {
 };
 
 /**
- * promote_heat - judge an access by the time of the last one
+ * promote_glance - judge an access to a page by the time of the last one
+ * @clock: how times are kept
+ * @now: time of the access
+ * @last: noted time of the last access
+ *
+ * The gap allows for the slack, so that what is closer is never hot. A time in
+ * the future is one that promote_claim_time() has set. A time that is unset is
+ * taken for one, to be quick: of the verdicts hot and claimed promote_heat() is
+ * to be asked.
+ *
+ * Return: the verdict.
+ */
+static inline enum promote_heat
+promote_glance(const struct promote_clock *clock, u32 now, u32 last)
+{
+	u32 distance = (now - last) & clock->mask;
+
+	if (distance < clock->min_gap + clock->slack)
+		return PROMOTE_RECENT;
+	if (distance > clock->mask - PROMOTE_CLAIM_MAX_MS)
+		return PROMOTE_CLAIMED;
+	return distance < clock->threshold ? PROMOTE_HOT : PROMOTE_COLD;
+}
+
+/**
+ * promote_heat - judge an access to a folio by the time of the last one
  * @clock: how times are kept
  * @now: time of the access
  * @last: noted time of the last access
  * @order: order of the folio
- *
- * The gap allows for the slack, so that what is closer is never hot. A time in
- * the future is one that promote_claim_time() has set.
  *
  * Return: the verdict.
  */
@@ -81,16 +103,15 @@ promote_heat(const struct promote_clock *clock, u32 now, u32 last,
 	     unsigned int order)
 {
 	u32 distance = (now - last) & clock->mask;
+	enum promote_heat heat;
 
 	if ((last & clock->mask) == clock->mask)
 		return PROMOTE_COLD;
-	if (distance < clock->min_gap + clock->slack)
-		return PROMOTE_RECENT;
-	if (distance > clock->mask - PROMOTE_CLAIM_MAX_MS)
-		return PROMOTE_CLAIMED;
-	if (distance < clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
-		return PROMOTE_HOT;
-	return PROMOTE_COLD;
+	heat = promote_glance(clock, now, last);
+	if (heat == PROMOTE_HOT &&
+	    distance >= clock->threshold >> (order / PROMOTE_ORDERS_PER_HALF))
+		return PROMOTE_COLD;
+	return heat;
 }
 
 /**

@@ -7,6 +7,8 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+struct address_space;
+
 /* A drain moves no more than what is on the list: 2 MiB. */
 #define PROMO_LIST_PAGES	(SZ_2M >> PAGE_SHIFT)
 #define PROMO_LIST_ENTRIES	PROMO_LIST_PAGES
@@ -39,6 +41,8 @@ struct promo_entry {
  * @nr_pages: sum of their pages, at most %PROMO_LIST_PAGES
  * @closed: the next folio has found no room; what comes after it must wait too,
  * or would be promoted before it
+ * @nr_waiting: accesses to hot folios while it was full
+ * @mapping: that of the last folio that was recorded, to compare with
  * @draining: the owner is in a drain; what it accesses there is not recorded
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
@@ -53,6 +57,8 @@ struct promo_list {
 	unsigned int head;
 	unsigned int nr;
 	unsigned int nr_pages;
+	unsigned int nr_waiting;
+	const struct address_space *mapping;
 	bool closed;
 	bool draining;
 	u64 retry_ns;

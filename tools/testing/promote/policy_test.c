@@ -48,6 +48,18 @@ static enum promote_heat after(const struct promote_clock *clock, u32 last,
 	return promote_heat(clock, last + distance, last & clock->mask, order);
 }
 
+/* Where the time is set, a glance at a page says the same. */
+static void test_glance(void)
+{
+	bool same = true;
+	u32 distance;
+
+	for (distance = 0; distance < ticking.mask; distance++)
+		same &= promote_glance(&ticking, 5000 + distance, 5000) ==
+			after(&ticking, 5000, distance, 0);
+	check(same, "glance: as promote_heat() for a page");
+}
+
 static void test_heat(void)
 {
 	check(after(&fine, 5000, 0, 0) == PROMOTE_RECENT,
@@ -250,21 +262,22 @@ static void test_room(void)
 
 static void test_pace(void)
 {
-	check(promote_pace_earn(0, 3 * MS) == 3 * MS,
-	      "pace: earns the time it ran");
-	check(promote_pace_earn(-2 * MS, 3 * MS) == 1 * MS,
+	check(promote_pace_earn(0, MS) == 3 * MS / 4,
+	      "pace: earns three quarters of the time it ran");
+	check(promote_pace_earn(-2 * MS, 3 * MS) == MS / 4,
 	      "pace: pays back what a drain took too much");
-	check(promote_pace_earn(-9 * MS, 3 * MS) == -6 * MS,
+	check(promote_pace_earn(-9 * MS, 4 * MS) == -6 * MS,
 	      "pace: stays in debt");
-	check(promote_pace_earn(8 * MS, 9 * MS) == 10 * MS,
+	check(promote_pace_earn(MS / 2, 9 * MS) == MS,
 	      "pace: does not save up");
-	check(promote_pace_earn(0, UINT64_MAX) == 10 * MS,
-	      "pace: the longest run does not overflow");
-	check(promote_pace_spend(3 * MS, MS) == 2 * MS,
+	check(promote_pace_earn(-10 * MS, UINT64_MAX) == MS,
+	      "pace: the longest run pays every debt and does not overflow");
+	check(promote_pace_spend(MS, MS / 4) == 3 * MS / 4,
 	      "pace: spends what the drain took");
-	check(promote_pace_spend(3 * MS, 5 * MS) == -2 * MS,
+	check(promote_pace_spend(MS, 3 * MS) == -2 * MS,
 	      "pace: a drain that took too long leaves a debt");
-	check(promote_pace_spend(3 * MS, UINT64_MAX) == -10 * MS,
+	check(promote_pace_spend(MS, UINT64_MAX) == -10 * MS &&
+	      promote_pace_spend(-9 * MS, 8 * MS) == -10 * MS,
 	      "pace: the debt is bounded, the longest drain no overflow");
 	check(promote_pace_retry(100 * MS, 5 * MS) == 100 * MS,
 	      "pace: with credit left, at once");
@@ -276,6 +289,7 @@ static void test_pace(void)
 
 int main(void)
 {
+	test_glance();
 	test_heat();
 	test_heat_unset();
 	test_heat_wrap();
