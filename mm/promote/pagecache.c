@@ -129,6 +129,13 @@ static __always_inline void promote_note_time(struct task_struct *tsk,
 		folio_xchg_access_time(folio, now);
 }
 
+/* For its drain, or for time to spend on that. Does not insist all the time. */
+static bool promote_list_waits(struct promo_list *list)
+{
+	return list && promo_list_full(list) &&
+	       ++list->nr_waiting % PROMOTE_ASK_EVERY;
+}
+
 /* Not inlined, for the sake of the many that are not hot. */
 VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 						 struct folio *folio, u32 now,
@@ -137,11 +144,6 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 	struct promote_clock clock = promote_clock();
 	struct promo_list *list = tsk->promo_list;
 	enum promote_heat heat;
-
-	/* Waiting for its drain, or for time to spend on that: do not insist. */
-	if (list && promo_list_full(list) &&
-	    ++list->nr_waiting % PROMOTE_ASK_EVERY)
-		return;
 
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_COLD) {
@@ -188,7 +190,8 @@ void __promote_folio_accessed(struct folio *folio)
 		promote_note_time(tsk, folio, now);
 		break;
 	default:
-		promote_found_hot(tsk, folio, now, last);
+		if (!promote_list_waits(tsk->promo_list))
+			promote_found_hot(tsk, folio, now, last);
 	}
 }
 
