@@ -3,16 +3,21 @@
  * Promotion when the top tier gives no memory: counted as such, nothing lost,
  * nothing left isolated, small folios go on when large ones find none, a node
  * is not asked for them all the time, and all goes on when memory is there
- * again. Needs CONFIG_FAIL_PAGE_ALLOC and CONFIG_FAULT_INJECTION_DEBUG_FS.
+ * again. A task that gets no list does not ask for one all the time. Needs
+ * CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAILSLAB and CONFIG_FAULT_INJECTION_DEBUG_FS.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "promote_test.h"
 #include "promote_queue.h"
 
 #define FAIL "/sys/kernel/debug/fail_page_alloc/"
+#define FAILSLAB "/sys/kernel/debug/failslab/"
+/* What the list of a task comes from: 8 KiB at most, for its memory cgroup */
+#define LIST_CACHE "/sys/kernel/slab/kmalloc-cg-8k/failslab"
 /* Longer than a node is left alone that has failed many times, 32 s */
 #define SCARCE_MS 60000
 
@@ -285,6 +290,109 @@ TEST_F_TIMEOUT(scarce, large_folios_back_off, PROMOTE_TIMEOUT)
 	EXPECT_LE(NR_FOLIOS, SINCE(FAIL_NOMEM));
 	EXPECT_GT(SINCE(FAIL_NOMEM), SINCE(HINT));
 	EXPECT_MOVES_IN_TIME();
+}
+
+/* A reader that cannot have a list, for which it asks once a second. */
+FIXTURE(no_list)
+{
+	struct promote_test t;
+};
+
+#define MAX_FAILURES 100000
+#define NO_LIST_MS 3500
+
+/* Only that cache, and only for tasks that ask for it. */
+static int prepare_slab_failures(struct promote_saved *saved)
+{
+	static const char * const names[][2] = {
+		{ "probability", "0" },
+		{ "interval", "1" },
+		{ "space", "0" },
+		{ "verbose", "0" },
+		{ "task-filter", "Y" },
+		{ "cache-filter", "Y" },
+		{ "ignore-gfp-wait", "N" },
+	};
+	char path[128];
+	size_t i;
+	int err = promote_set(saved, LIST_CACHE, "1");
+
+	for (i = 0; i < ARRAY_SIZE(names) && !err; i++) {
+		snprintf(path, sizeof(path), FAILSLAB "%s", names[i][0]);
+		err = promote_set(saved, path, names[i][1]);
+	}
+	err = err ? err : promote_set(saved, FAILSLAB "times", "-1");
+	return err ? err : promote_write_number(FAILSLAB "times", MAX_FAILURES);
+}
+
+/* The number of failures that are left counts them. */
+static long nr_failures(void)
+{
+	char left[16];
+
+	if (promote_read(FAILSLAB "times", left, sizeof(left)) <= 0)
+		return -1;
+	return MAX_FAILURES - strtol(left, NULL, 10);
+}
+
+FIXTURE_SETUP(no_list)
+{
+	PROMOTE_TEST_START(NULL);
+	if (access(FAILSLAB "cache-filter", W_OK) || access(LIST_CACHE, W_OK))
+		SKIP(return, "no CONFIG_FAILSLAB or CONFIG_SLUB_DEBUG");
+	ASSERT_EQ(0, prepare_slab_failures(&self->t.saved));
+	ASSERT_EQ(0, promote_test_make_hot(&self->t, 2UL << 20));
+}
+
+FIXTURE_TEARDOWN(no_list)
+{
+	promote_test_end(&self->t);
+}
+
+struct listless {
+	struct promote_test *t;
+	long ms, nr_failures, nr_queued;
+};
+
+/* The counts are for the parent to look at, so they are in shared memory. */
+static int listless_reader(void *arg)
+{
+	struct listless *reader = arg;
+	struct promote_test *t = reader->t;
+	long start;
+
+	if (promote_write("/proc/self/make-it-fail", "1") ||
+	    promote_write(FAILSLAB "probability", "100"))
+		return 1;
+	start = promote_now_ms();
+	do {
+		if (promote_file_passes(&t->file, 1))
+			return 2;
+		reader->ms = promote_now_ms() - start;
+	} while (reader->ms < NO_LIST_MS);
+	if (promote_write(FAILSLAB "probability", "0"))
+		return 3;
+	reader->nr_failures = nr_failures();
+	reader->nr_queued = promote_since(&t->before, PROMOTE_QUEUED);
+	return promote_file_read_until_moved(&t->file, &t->before) ? 4 : 0;
+}
+
+TEST_F_TIMEOUT(no_list, is_asked_for_once_a_second, PROMOTE_TIMEOUT)
+{
+	struct listless *reader;
+
+	reader = mmap(NULL, sizeof(*reader), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, reader);
+	reader->t = &self->t;
+	ASSERT_EQ(0, promote_in_child(listless_reader, reader));
+	printf("# %ld failures in %ld ms\n", reader->nr_failures, reader->ms);
+	EXPECT_LE(2, reader->nr_failures);
+	EXPECT_GE(1 + reader->ms / 1000, reader->nr_failures);
+	EXPECT_EQ(0, reader->nr_queued);
+	/* Once it can have a list it gets one, and goes on. */
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, self->t.top));
+	EXPECT_EQ(self->t.file.nr, SINCE(SUCCESS));
 }
 
 TEST_HARNESS_MAIN
