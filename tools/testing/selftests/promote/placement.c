@@ -787,4 +787,109 @@ TEST_F_TIMEOUT(nearest, node_is_taken, PROMOTE_TIMEOUT)
 		promote_end_background(filler);
 }
 
+/* The nearest node has room, but not for every size of folio. */
+FIXTURE(room)
+{
+	struct promote_test t;
+	int nearest;
+	pid_t filler;
+};
+
+FIXTURE_VARIANT(room)
+{
+	bool huge;
+	/* Less than a large folio; give or take what a CPU has in its lists. */
+	long pages;
+};
+
+FIXTURE_VARIANT_ADD(room, for_small_folios)
+{
+	.pages = 440,
+};
+
+FIXTURE_VARIANT_ADD(room, not_for_large_folios)
+{
+	.huge = true,
+	.pages = 380,
+};
+
+#define SMALL_PAGES 16
+#define HUGE_PAGES 512
+/* While there is much free memory these lists can have thousands of pages. */
+#define CPU_LISTS "/proc/sys/vm/percpu_pagelist_high_fraction"
+
+static int make_file_of(struct promote_test *t, size_t size, bool huge)
+{
+	if (huge)
+		return promote_file_make_written(&t->file, size, t->lower);
+	return promote_file_make(&t->file, size, t->lower, false);
+}
+
+FIXTURE_SETUP(room)
+{
+	struct promote_room room = { .pages = variant->pages };
+	size_t size = variant->huge ? 2 * HUGE_PAGES : SMALL_PAGES;
+
+	START_ON_TOP();
+	self->nearest = promote_other_top_node();
+	if (self->nearest < 0)
+		SKIP(return, "one node in the top tier");
+	if (variant->huge &&
+	    promote_tmpfs_start(self->t.tmpfs, "huge=always"))
+		SKIP(return, "no tmpfs with large folios");
+	size *= self->t.page;
+	ASSERT_EQ(0, make_file_of(&self->t, size, variant->huge));
+	ASSERT_EQ(0, promote_set(&self->t.saved, CPU_LISTS, "1000000"));
+	ASSERT_EQ(0, promote_run_on_node(self->nearest));
+	room.node = self->nearest;
+	self->filler = promote_background(promote_leave_room, &room);
+	ASSERT_LT(0, self->filler);
+	promote_count(&self->t.before);
+	ASSERT_EQ(0, promote_enable(&self->t.saved, true));
+}
+
+FIXTURE_TEARDOWN(room)
+{
+	if (self->filler > 0)
+		promote_end_background(self->filler);
+	promote_test_end(&self->t);
+}
+
+/* With as little memory of its own as the stack has anyway. */
+static int read_sparingly(struct promote_test *t)
+{
+	int i, err = 0;
+
+	for (i = 1; i <= PROMOTE_MAX_PASSES && !err; i++) {
+		err = promote_file_read_pages(&t->file, 0, t->file.nr);
+		usleep(PROMOTE_GAP_US);
+		if (promote_since(&t->before, PROMOTE_SUCCESS) >= t->file.nr)
+			break;
+		if (i % PROMOTE_PASSES == 0)
+			promote_flush_lru();
+	}
+	return err;
+}
+
+TEST_F_TIMEOUT(room, decides_for_each_folio, PROMOTE_TIMEOUT)
+{
+	int to = variant->huge ? self->t.top : self->nearest;
+	struct promote_where where;
+
+	ASSERT_EQ(0, promote_file_where(&self->t.file, &where));
+	EXPECT_EQ(self->t.file.nr, where.on_node[self->t.lower]);
+	EXPECT_EQ(variant->huge, where.tails > self->t.file.nr / 2);
+	printf("# room for %ld pages\n", promote_node_room(self->nearest));
+	ASSERT_LE(SMALL_PAGES, promote_node_room(self->nearest));
+	ASSERT_GT(HUGE_PAGES, promote_node_room(self->nearest));
+	ASSERT_EQ(0, read_sparingly(&self->t));
+	if (variant->huge) {
+		ASSERT_LT(0, promote_node_room(self->nearest));
+		ASSERT_GT(HUGE_PAGES, promote_node_room(self->nearest));
+	}
+	EXPECT_TRUE(promote_file_is_on(&self->t.file, to));
+	EXPECT_EQ(self->t.file.nr, SINCE(SUCCESS));
+	EXPECT_EQ(0, SINCE(FAIL_BUDGET) + SINCE(FAIL_NOMEM));
+}
+
 TEST_HARNESS_MAIN

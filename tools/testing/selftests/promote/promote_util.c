@@ -339,12 +339,12 @@ long promote_node_stat(int node, const char *name)
 }
 
 /*
- * Pages of a node above the promotion watermarks of its zones, and above what
- * the zones keep for allocations that can use no other.
+ * Pages of a node above the promotion watermarks of its zones, above what the
+ * zones keep for allocations that can use no other, and above a share of each.
  */
-long promote_node_headroom(int node)
+static long node_room(int node, int shift, long least)
 {
-	long free = 0, wmark = 0, value, reserve, headroom = 0;
+	long free = 0, wmark = 0, margin = 0, value, reserve, room = 0;
 	char line[256];
 	int nid = -1, number;
 	FILE *f;
@@ -359,15 +359,31 @@ long promote_node_headroom(int node)
 			free = value;
 		if (sscanf(line, " promo %ld", &value) == 1)
 			wmark = value;
+		if (sscanf(line, " managed %ld", &value) == 1)
+			margin = value >> shift;
 		if (nid != node || !strstr(line, "protection: ("))
 			continue;
 		/* The last of the list is for movable memory. */
 		reserve = strtol(strrchr(line, ' '), NULL, 10);
-		if (free > wmark + reserve)
-			headroom += free - wmark - reserve;
+		if (margin < least)
+			margin = least;
+		if (free > wmark + reserve + margin)
+			room += free - wmark - reserve - margin;
 	}
 	fclose(f);
-	return headroom;
+	return room;
+}
+
+/* What can be taken from a node without reclaim. */
+long promote_node_headroom(int node)
+{
+	return node_room(node, LONG_BIT - 1, 0);
+}
+
+/* What can be promoted to it, as mm/promote/policy.c has it. */
+long promote_node_room(int node)
+{
+	return node_room(node, 8, 64);
 }
 
 void promote_count(struct promote_counts *counts)
@@ -955,6 +971,20 @@ void promote_end_background(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
+/* Use so many pages until the process ends. */
+static int take_pages(long nr)
+{
+	size_t size = nr * page_size();
+	void *map;
+
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	madvise(map, size, MADV_NOHUGEPAGE);
+	return madvise(map, size, MADV_POPULATE_WRITE) ? -errno : 0;
+}
+
 /*
  * Take what is free on a node, down to the watermark to which kswapd reclaims,
  * so that nothing is reclaimed: only the margin above it is gone.
@@ -963,22 +993,39 @@ int promote_fill_node(void *arg)
 {
 	int node = *(int *)arg;
 	long headroom;
-	size_t size;
-	void *map;
 
 	if (promote_policy(MPOL_BIND, node))
 		return 1;
 	while ((headroom = promote_node_headroom(node)) > 64) {
-		size = (headroom / 2) * page_size();
-		map = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (map == MAP_FAILED)
+		if (take_pages(headroom / 2))
 			return 2;
-		madvise(map, size, MADV_NOHUGEPAGE);
-		if (madvise(map, size, MADV_POPULATE_WRITE))
-			return 3;
 	}
 	return headroom < 0;
+}
+
+/*
+ * CPUs take pages from a node in batches, so it will be somewhat less; and give
+ * back what they have too much when their counters are looked at, so look more
+ * than once.
+ */
+int promote_leave_room(void *arg)
+{
+	const struct promote_room *room = arg;
+	int settled;
+	long more;
+
+	if (promote_policy(MPOL_BIND, room->node))
+		return 1;
+	for (settled = 0; settled < 10; settled++) {
+		refresh_vmstat();
+		more = promote_node_room(room->node) - room->pages;
+		if (more <= 0)
+			continue;
+		if (take_pages(more > 512 ? more / 2 : more))
+			return 2;
+		settled = 0;
+	}
+	return 0;
 }
 
 const char *promote_cgroup(const char *name, char *path, size_t size)

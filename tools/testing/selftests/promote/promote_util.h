@@ -106,6 +106,7 @@ bool promote_stat_becomes(const char *path, const char *name, long want);
 long promote_vmstat(const char *name);
 long promote_node_stat(int node, const char *name);
 long promote_node_headroom(int node);
+long promote_node_room(int node);
 void promote_count(struct promote_counts *counts);
 long promote_since(const struct promote_counts *before,
 		   enum promote_counter counter);
@@ -177,6 +178,13 @@ pid_t promote_background(int (*function)(void *arg), void *arg);
 void promote_end_background(pid_t pid);
 /* For promote_background(): leave no headroom on the node that arg points to. */
 int promote_fill_node(void *arg);
+/* The same: leave at most so many pages for promotion. */
+struct promote_room {
+	int node;
+	long pages;
+};
+
+int promote_leave_room(void *arg);
 
 /* Cgroups (v2); NULL when the controllers are not there. */
 const char *promote_cgroup(const char *name, char *path, size_t size);
