@@ -38,9 +38,9 @@
  *
  * *Drain.* On return to user space the task gets a reference to each folio,
  * checks everything again and moves them, 2 MiB at most, in the order in which
- * they were read. It spends no more time on this than it spent on its own work
- * since, so that no pass of a reader takes more than about twice as long. What
- * is left waits, and is forgotten after some seconds.
+ * they were read. It spends about three quarters of the time on this that it
+ * spent on its own work since, so that no pass of a reader takes much more than
+ * twice as long. What is left waits, and is forgotten after some seconds.
  *
  * *Room.* The target is the first node of the top tier, in zonelist order
  * from where the reader runs, that the cpuset and the memory policy of the
@@ -58,7 +58,8 @@
  *
  * *What cannot be moved* is tried again once a second at most while it stays
  * hot: a recorded folio is noted as accessed in the future. A node that had no
- * memory for a large folio is not asked for that order for 1 to 32 s.
+ * memory for a large folio is not asked for that order or a larger one for 1 to
+ * 32 s.
  *
  * Implementation: promote_pagecache_key is on while the feature is enabled
  * *and* NUMA balancing is in memory tiering mode *and* there is memory below
@@ -66,8 +67,8 @@
  * drains, promo_list.c is the list, mover.c checks, groups and moves,
  * policy.c decides. task_struct has the list, allocated by the first drain,
  * the task_work, which is apart because it is queued before that, and the time
- * of the last drain that had no list or no target: for a second after it the
- * task records nothing, and leaves what it finds hot to others.
+ * until which it pauses: for a second after a drain that had no list or no
+ * target the task notes nothing, and leaves what is hot to others.
  */
 #include <linux/init.h>
 #include <linux/mutex.h>
@@ -207,6 +208,9 @@ void promote_fork(struct task_struct *tsk)
  */
 void promote_exit(struct task_struct *tsk)
 {
-	kfree(tsk->promo_list);
-	tsk->promo_list = NULL;
+	struct promo_list *list = tsk->promo_list;
+
+	/* Before it is gone: an interrupt may look at it. */
+	WRITE_ONCE(tsk->promo_list, NULL);
+	kfree(list);
 }

@@ -41,8 +41,8 @@ enum promote_refusal {
  * @nid: first choice of a target node, %NUMA_NO_NODE if there is none, or none
  * any more
  * @refusal: why there is no target
- * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that or
- * it has no room
+ * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that
+ * or it has no room
  * @room: pages that may still be moved to @batch_nid
  * @open: there is a batch, for folios that are like the first in what follows
  * @file_lru: they are on the LRU lists of files, not on those of tmpfs
@@ -72,7 +72,11 @@ struct promote_mover {
 	unsigned long nr_moved;
 };
 
-/* Pages moved with one call of migrate_pages() and between two time checks */
+/*
+ * A batch of this many pages, or one large folio, is moved with one call of
+ * migrate_pages() and between two looks at the time. With room for less no drain
+ * is started.
+ */
 #define PROMOTE_BATCH_PAGES	(SZ_512K >> PAGE_SHIFT)
 
 void promote_mover_start(struct promote_mover *mover);

@@ -194,12 +194,15 @@ void promote_mover_start(struct promote_mover *mover)
 		lru_add_drain();
 }
 
-/* There is no memory for anything more: all that follows would be in vain. */
-static void promote_mover_give_up(struct promote_mover *mover,
-				  enum promote_refusal refusal)
+/* If no node has memory for anything more, all that follows is in vain. */
+static void promote_mover_check(struct promote_mover *mover)
 {
-	mover->nid = NUMA_NO_NODE;
-	mover->refusal = refusal;
+	struct promote_ask ask = { .nr_pages = 1 };
+	unsigned long room;
+
+	mover->refusal = promote_choose_target(&ask, &mover->nid, &room);
+	if (mover->refusal != PROMOTE_ACCEPTED)
+		mover->nid = NUMA_NO_NODE;
 }
 
 /* Get the folio at a PFN that may be anything by now. */
@@ -359,9 +362,8 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	if (refusal != PROMOTE_ACCEPTED)
 		refusal = promote_choose_target(&ask, &mover->batch_nid,
 						&mover->room);
-	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order &&
-	    node_isset(mover->nid, allowed))
-		promote_mover_give_up(mover, refusal);
+	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order)
+		promote_mover_check(mover);
 	mover->open = refusal == PROMOTE_ACCEPTED;
 	mover->order = ask.order;
 	mover->src_nid = folio_nid(folio);
@@ -480,8 +482,11 @@ static void promote_migrate(struct promote_mover *mover)
 	ret = migrate_misplaced_folio_batch(&mover->folios, mover->batch_nid,
 					    &nr_moved);
 	promote_note_scarcity(mover->batch_nid, mover->order, ret);
-	if (ret == -ENOMEM && !mover->order)
-		promote_mover_give_up(mover, PROMOTE_FAIL_NOMEM);
+	/* It said that it had room for a page: do not ask it again now. */
+	if (ret == -ENOMEM && !mover->order && mover->batch_nid == mover->nid) {
+		mover->nid = NUMA_NO_NODE;
+		mover->refusal = PROMOTE_FAIL_NOMEM;
+	}
 	if (ret) {
 		refusal = ret == -ENOMEM ? PROMOTE_FAIL_NOMEM :
 					   PROMOTE_FAIL_BUSY;

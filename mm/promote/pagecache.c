@@ -22,7 +22,10 @@
 
 u32 promote_min_gap_ms __read_mostly = 16;
 
-/* While a list is full, one access to a hot folio in so many has a look. */
+/*
+ * While a list is full of more folios than this, one access to a hot folio in so
+ * many has a look.
+ */
 #define PROMOTE_ASK_EVERY	16U
 
 /* Milliseconds in a tick and in a step of the noted time */
@@ -132,7 +135,7 @@ static __always_inline void promote_note_time(struct task_struct *tsk,
 /* For its drain, or for time to spend on that. Does not insist all the time. */
 static bool promote_list_waits(struct promo_list *list)
 {
-	return list && promo_list_full(list) &&
+	return list && promo_list_full(list) && list->nr > PROMOTE_ASK_EVERY &&
 	       ++list->nr_waiting % PROMOTE_ASK_EVERY;
 }
 
@@ -257,9 +260,9 @@ static void promote_drain(struct promo_list *list)
 }
 
 /*
- * A drain takes as long as the task ran for itself since the last one. What
- * is left waits for a batch's worth of that, or each system call would come
- * by in vain.
+ * A drain takes three quarters of the time that the task ran for itself since
+ * the last one. What is left waits until some of that is earned, or each system
+ * call would come by in vain.
  */
 static void promote_drain_paced(struct promo_list *list)
 {

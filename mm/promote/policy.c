@@ -12,7 +12,7 @@
 #define PROMOTE_PACE_KEEP_SHIFT	2
 /* A drain that took longer than it had is paid for, up to this */
 #define PROMOTE_PACE_DEBT_NS	(10 * 1000 * 1000)
-/* About what it takes to move a batch: less credit is not worth a drain */
+/* What a task waits to have earned, after a drain that left some */
 #define PROMOTE_PACE_MIN_NS	(200 * 1000)
 
 /* The margin above the watermark, as a share of the zone and at least */
@@ -144,11 +144,15 @@ s64 promote_pace_spend(s64 credit, u64 took)
  * @now: the time, in ns
  * @credit: what the last drain has left, in ns, negative if it is in debt
  *
- * Return: the earliest time at which the task can have earned enough.
+ * Return: a time at which the task can have earned enough.
  */
 u64 promote_pace_retry(u64 now, s64 credit)
 {
+	u64 wait;
+
 	if (credit >= PROMOTE_PACE_MIN_NS)
 		return now;
-	return now + (u64)(PROMOTE_PACE_MIN_NS - credit);
+	/* A quarter of what it runs is not earned, and there is no hurry. */
+	wait = (u64)(PROMOTE_PACE_MIN_NS - credit);
+	return now + wait + (wait >> 1);
 }

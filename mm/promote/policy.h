@@ -39,8 +39,8 @@ enum promote_heat {
 
 /**
  * struct promote_clock - how access times are kept, all in milliseconds
- * @mask: bits of a time that are kept; a time with all of them set is unset, if
- * by chance, that access is lost
+ * @mask: bits of a time that are kept. A time with all of them set is unset; the
+ * access that is noted with it by chance is lost, and so is the claim
  * @slack: by how much two times may be closer than they look
  * @min_gap: accesses closer together than this count as one
  * @threshold: a folio accessed again after less than this is hot
@@ -72,8 +72,8 @@ struct promote_scarcity {
  *
  * The gap allows for the slack, so that what is closer is never hot. A time in
  * the future is one that promote_claim_time() has set. A time that is unset is
- * taken for one, to be quick: of the verdicts hot and claimed promote_heat() is
- * to be asked.
+ * taken for one, to be quick: after the verdicts hot and claimed promote_heat()
+ * tells the truth.
  *
  * Return: the verdict.
  */

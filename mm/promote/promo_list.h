@@ -41,8 +41,8 @@ struct promo_entry {
  * @nr_pages: sum of their pages, at most %PROMO_LIST_PAGES
  * @closed: the next folio has found no room; what comes after it must wait too,
  * or would be promoted before it
- * @nr_waiting: accesses to hot folios while it was full
- * @mapping: that of the last folio that was recorded, to compare with
+ * @nr_waiting: accesses to what may be hot while it was full
+ * @mapping: the last one that was found eligible, to compare with
  * @draining: the owner is in a drain; what it accesses there is not recorded
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion

@@ -281,9 +281,9 @@ static void test_pace(void)
 	      "pace: the debt is bounded, the longest drain no overflow");
 	check(promote_pace_retry(100 * MS, 5 * MS) == 100 * MS,
 	      "pace: with credit left, at once");
-	check(promote_pace_retry(100 * MS, 0) == 100 * MS + MS / 5,
+	check(promote_pace_retry(100 * MS, 0) == 100 * MS + 3 * MS / 10,
 	      "pace: with none left, when a batch is earned");
-	check(promote_pace_retry(100 * MS, -3 * MS) == 103 * MS + MS / 5,
+	check(promote_pace_retry(100 * MS, -3 * MS) == 104 * MS + 8 * MS / 10,
 	      "pace: in debt, when that is paid back too");
 }
 
