@@ -104,12 +104,19 @@ static int record_read_folio(struct file *file, struct folio *folio)
 	return -EIO;
 }
 
+static const struct address_space_operations record_file_aops = {
+	.read_folio = record_read_folio,
+};
+
+/* What file systems have for their metadata. */
+static const struct address_space_operations record_other_aops = {
+};
+
 /* A folio of a file, hot for a task that has a list. */
 struct hot_folio {
 	struct task_struct *tsk;
 	struct folio *folio;
 	u32 last;
-	struct address_space_operations ops;
 	struct address_space mapping;
 	struct inode inode;
 };
@@ -123,10 +130,9 @@ static struct hot_folio *hot_folio(struct kunit *test)
 	hot->tsk->promo_list = kunit_kzalloc(test, sizeof(*hot->tsk->promo_list),
 					     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, hot->tsk->promo_list);
-	hot->ops.read_folio = record_read_folio;
 	hot->inode.i_mode = S_IFREG;
 	hot->mapping.host = &hot->inode;
-	hot->mapping.a_ops = &hot->ops;
+	hot->mapping.a_ops = &record_file_aops;
 	hot->folio = folio_alloc(GFP_KERNEL, 0);
 	KUNIT_ASSERT_NOT_NULL(test, hot->folio);
 	hot->folio->mapping = &hot->mapping;
@@ -204,9 +210,9 @@ static void record_not_what_is_no_file(struct kunit *test)
 	hot->inode.i_mode = S_IFBLK;
 	expect_not_recorded(test, hot);
 	hot->inode.i_mode = S_IFREG;
-	hot->ops.read_folio = NULL;
+	hot->mapping.a_ops = &record_other_aops;
 	expect_not_recorded(test, hot);
-	hot->ops.read_folio = record_read_folio;
+	hot->mapping.a_ops = &record_file_aops;
 	expect_recorded(test, hot);
 	free_hot_folio(hot);
 }

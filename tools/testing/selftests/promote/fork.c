@@ -108,7 +108,7 @@ static int child_reads(void *arg)
 	struct child *child = arg;
 
 	_exit(!!promote_file_read_pages(child->file, child->first,
-					 STEP_PAGES));
+					STEP_PAGES));
 }
 
 /* Clone with the nth allocation failing; did any fail? */
