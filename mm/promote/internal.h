@@ -10,8 +10,6 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
-#include "policy.h"
-
 struct address_space;
 struct callback_head;
 struct mem_cgroup;

@@ -21,6 +21,7 @@
 
 #include "../internal.h"
 #include "internal.h"
+#include "policy.h"
 #include "promo_list.h"
 
 static_assert(PAGECACHE_PROMOTE_FAIL_OTHER - PAGECACHE_PROMOTE_FAIL_STALE ==
@@ -170,6 +171,16 @@ static enum promote_refusal promote_choose_target(const struct promote_ask *ask,
 	return furthest;
 }
 
+/* Choose the first target, or note why there is none. */
+static void promote_mover_aim(struct promote_mover *mover,
+			      unsigned long nr_pages)
+{
+	struct promote_ask ask = { .nr_pages = nr_pages };
+
+	mover->nid = NUMA_NO_NODE;
+	mover->refusal = promote_choose_target(&ask, &mover->nid, &mover->room);
+}
+
 /**
  * promote_mover_start - prepare to move candidates for the current task
  * @mover: the mover, on the stack of the caller
@@ -180,29 +191,15 @@ static enum promote_refusal promote_choose_target(const struct promote_ask *ask,
  */
 void promote_mover_start(struct promote_mover *mover)
 {
-	/* Less is not worth a look at every folio. */
-	struct promote_ask ask = { .nr_pages = PROMOTE_BATCH_PAGES };
-
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
-		.nid = NUMA_NO_NODE,
 	};
 	folio_batch_init(&mover->accepted);
-	mover->refusal = promote_choose_target(&ask, &mover->nid, &mover->room);
+	/* Less is not worth a look at every folio. */
+	promote_mover_aim(mover, PROMOTE_BATCH_PAGES);
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
 		lru_add_drain();
-}
-
-/* If no node has memory for anything more, all that follows is in vain. */
-static void promote_mover_check(struct promote_mover *mover)
-{
-	struct promote_ask ask = { .nr_pages = 1 };
-	unsigned long room;
-
-	mover->refusal = promote_choose_target(&ask, &mover->nid, &room);
-	if (mover->refusal != PROMOTE_ACCEPTED)
-		mover->nid = NUMA_NO_NODE;
 }
 
 /* Get the folio at a PFN that may be anything by now. */
@@ -362,8 +359,9 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	if (refusal != PROMOTE_ACCEPTED)
 		refusal = promote_choose_target(&ask, &mover->batch_nid,
 						&mover->room);
+	/* If no node has room for a page, all that follows is in vain. */
 	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order)
-		promote_mover_check(mover);
+		promote_mover_aim(mover, 1);
 	mover->open = refusal == PROMOTE_ACCEPTED;
 	mover->order = ask.order;
 	mover->src_nid = folio_nid(folio);

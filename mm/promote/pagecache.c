@@ -18,6 +18,7 @@
 #include <trace/events/promote.h>
 
 #include "internal.h"
+#include "policy.h"
 #include "promo_list.h"
 
 u32 promote_min_gap_ms __read_mostly = 16;
