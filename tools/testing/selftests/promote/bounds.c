@@ -10,7 +10,6 @@
 #include <linux/mempolicy.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -415,9 +414,8 @@ TEST_F_TIMEOUT(confined, records_one_list_a_second, PROMOTE_TIMEOUT)
 	long most = DRAIN_BYTES / self->t.page;
 	struct confined_reader *reader;
 
-	reader = mmap(NULL, sizeof(*reader), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, reader);
+	reader = promote_shared(sizeof(*reader));
+	ASSERT_NE(NULL, reader);
 	reader->t = &self->t;
 	ASSERT_EQ(0, promote_test_make_hot(&self->t, CONFINED_BYTES));
 	ASSERT_EQ(0, promote_in_child(read_confined, reader));

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "promote_test.h"
@@ -391,9 +390,8 @@ TEST_F_TIMEOUT(no_list, is_asked_for_once_a_second, PROMOTE_TIMEOUT)
 {
 	struct listless *reader;
 
-	reader = mmap(NULL, sizeof(*reader), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, reader);
+	reader = promote_shared(sizeof(*reader));
+	ASSERT_NE(NULL, reader);
 	reader->t = &self->t;
 	ASSERT_EQ(0, promote_in_child(listless_reader, reader));
 	printf("# %ld failures in %ld ms\n", reader->nr_failures, reader->ms);

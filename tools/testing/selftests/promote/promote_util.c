@@ -925,6 +925,15 @@ void promote_tmpfs_end(const char *dir)
 	rmdir(dir);
 }
 
+/* Memory for what a child has to tell, zeroed; NULL if there is none. */
+void *promote_shared(size_t size)
+{
+	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return shared == MAP_FAILED ? NULL : shared;
+}
+
 int promote_in_child(int (*function)(void *arg), void *arg)
 {
 	int status;

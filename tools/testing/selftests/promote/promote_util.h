@@ -172,6 +172,7 @@ int promote_tmpfs_start(char *dir, const char *options);
 void promote_tmpfs_end(const char *dir);
 
 /* Run a function in a child; its return value, or -1 if the child died. */
+void *promote_shared(size_t size);
 int promote_in_child(int (*function)(void *arg), void *arg);
 /* A child that runs a function that returns 0, and waits to be killed. */
 pid_t promote_background(int (*function)(void *arg), void *arg);

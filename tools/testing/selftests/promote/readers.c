@@ -476,10 +476,8 @@ FIXTURE_SETUP(direct)
 	PROMOTE_TEST_START(NULL);
 	ASSERT_EQ(0, promote_file_make(&self->t.file, FILE_BYTES,
 				       self->t.lower, false));
-	self->direct = mmap(NULL, sizeof(*self->direct),
-			    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			    -1, 0);
-	ASSERT_NE(MAP_FAILED, self->direct);
+	self->direct = promote_shared(sizeof(*self->direct));
+	ASSERT_NE(NULL, self->direct);
 	self->direct->file = &self->t.file;
 	self->direct->buf = aligned_alloc(BLOCK_BYTES, STEP_BYTES);
 	self->direct->fd = open(self->t.file.path, O_RDWR | O_DIRECT);
