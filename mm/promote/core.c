@@ -79,7 +79,9 @@
 #include <linux/task_work.h>
 #include <linux/workqueue.h>
 
+#include "budget.h"
 #include "internal.h"
+#include "promo_list.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/promote.h>
@@ -210,7 +212,10 @@ void promote_exit(struct task_struct *tsk)
 {
 	struct promo_list *list = tsk->promo_list;
 
+	if (!list)
+		return;
 	/* Before it is gone: an interrupt may look at it. */
 	WRITE_ONCE(tsk->promo_list, NULL);
+	promote_reader_exit(&list->reader);
 	kfree(list);
 }

@@ -7,8 +7,11 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/promote.h>
+#include <linux/sched/numa_balancing.h>
 #include <linux/sizes.h>
 #include <linux/types.h>
+
+#include "policy.h"
 
 struct address_space;
 struct callback_head;
@@ -34,11 +37,28 @@ enum promote_refusal {
 	PROMOTE_ACCEPTED,
 };
 
+/* Can a page of a full node be exchanged for one that is hotter? */
+enum promote_exchange {
+	PROMOTE_EXCHANGE_OPEN,
+	PROMOTE_EXCHANGE_OFF,
+	PROMOTE_EXCHANGE_NO_TARGET,
+	PROMOTE_EXCHANGE_HOPELESS,
+	PROMOTE_EXCHANGE_FULL,
+	PROMOTE_EXCHANGE_NO_VICTIM,
+};
+
+enum promote_exchange promote_exchange_state(int nid);
+
 /**
  * struct promote_mover - moves candidates to the top tier in batches
  * @nid: first choice of a target node, %NUMA_NO_NODE if there is none, or none
  * any more
  * @refusal: why there is no target
+ * @paid: what is moved has to be paid for
+ * @memcg_full: a memory cgroup was at its limit
+ * @credit_ns: what is left to pay with
+ * @cost_ns: what a page costs
+ * @paid_room: pages that @nid had room for when it began, less those accepted
  * @batch_nid: target of the batch, @nid unless the memory cgroup forbids that
  * or it has no room
  * @room: pages that may still be moved to @batch_nid
@@ -56,6 +76,11 @@ enum promote_refusal {
 struct promote_mover {
 	int nid;
 	enum promote_refusal refusal;
+	bool paid;
+	bool memcg_full;
+	s64 credit_ns;
+	u32 cost_ns;
+	unsigned long paid_room;
 	int batch_nid;
 	unsigned long room;
 	bool open;
@@ -77,7 +102,9 @@ struct promote_mover {
  */
 #define PROMOTE_BATCH_PAGES	(SZ_512K >> PAGE_SHIFT)
 
-void promote_mover_start(struct promote_mover *mover);
+void promote_mover_start(struct promote_mover *mover, bool pays);
+bool promote_mover_credit(const struct promote_mover *mover, unsigned int order);
+bool promote_mover_pays(const struct promote_mover *mover, unsigned int order);
 enum promote_refusal promote_mover_add(struct promote_mover *mover,
 				       const struct promo_entry *entry);
 void promote_mover_flush(struct promote_mover *mover);
@@ -88,12 +115,27 @@ void promote_count_refused(enum promote_refusal refusal, unsigned long nr);
 #define PROMOTE_PAUSE		HZ
 
 extern u32 promote_min_gap_ms;
+
+/* Milliseconds in a tick and in a step of the noted time */
+#define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
+#define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
+
+static inline struct promote_clock promote_clock(void)
+{
+	return (struct promote_clock) {
+		.mask = PAGE_ACCESS_TIME_MASK,
+		.slack = PROMOTE_STEP_MS - 1 + PROMOTE_TICK_MS - 1,
+		.min_gap = READ_ONCE(promote_min_gap_ms),
+		.threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold),
+	};
+}
+
 void promote_task_work(struct callback_head *work);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 bool promote_task_may_record(struct task_struct *tsk);
 void promote_found_hot(struct task_struct *tsk, struct folio *folio, u32 now,
-		       u32 last);
+		       u32 last, u32 threshold);
 void promote_queue_work(struct task_struct *tsk);
 #endif
 

@@ -6,13 +6,13 @@
  */
 #include <linux/backing-dev.h>
 #include <linux/buffer_head.h>
-#include <linux/cpuset.h>
 #include <linux/memcontrol.h>
 #include <linux/memory_hotplug.h>
-#include <linux/mempolicy.h>
 #include <linux/migrate.h>
 #include <linux/mmzone.h>
+#include <linux/page_counter.h>
 #include <linux/pagemap.h>
+#include <linux/sched/numa_balancing.h>
 #include <linux/shmem_fs.h>
 #include <linux/swap.h>
 #include <linux/vmstat.h>
@@ -23,6 +23,7 @@
 #include "internal.h"
 #include "policy.h"
 #include "promo_list.h"
+#include "target.h"
 
 static_assert(PAGECACHE_PROMOTE_FAIL_OTHER - PAGECACHE_PROMOTE_FAIL_STALE ==
 	      PROMOTE_FAIL_OTHER - PROMOTE_FAIL_STALE);
@@ -37,145 +38,11 @@ void promote_count_refused(enum promote_refusal refusal, unsigned long nr)
 	count_vm_events(PAGECACHE_PROMOTE_FAIL_STALE + refusal, nr);
 }
 
-/* Free pages as kswapd counts them when it asks whether it is done. */
-static unsigned long promote_zone_free(struct zone *zone)
-{
-	unsigned long free = zone_page_state(zone, NR_FREE_PAGES);
-	unsigned long unusable = zone_page_state(zone, NR_FREE_CMA_PAGES) +
-				 READ_ONCE(zone->nr_free_highatomic);
-
-	return free > unusable ? free - unusable : 0;
-}
-
-/* Pages that the node can take without reclaim. */
-static unsigned long promote_node_room(int nid)
-{
-	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
-	pg_data_t *pgdat = NODE_DATA(nid);
-	unsigned long room = 0;
-	int i;
-
-	for (i = 0; i <= highest; i++) {
-		struct zone *zone = pgdat->node_zones + i;
-
-		if (!managed_zone(zone))
-			continue;
-		room += promote_zone_room(promote_zone_free(zone),
-					  promo_wmark_pages(zone),
-					  zone->lowmem_reserve[highest],
-					  zone_managed_pages(zone));
-	}
-	return room;
-}
-
-/*
- * What large folios the nodes have no memory for. Racy on purpose: what is lost
- * costs an attempt.
- */
-static struct promote_scarcity promote_scarcity[MAX_NUMNODES];
-
-static bool promote_node_scarce(int nid, unsigned int order)
-{
-	/* See above. */
-	return order && promote_scarce(data_race(promote_scarcity[nid]), order,
-				       promote_now_ms());
-}
-
-static void promote_note_scarcity(int nid, unsigned int order, int ret)
-{
-	/* See above. */
-	struct promote_scarcity old = data_race(promote_scarcity[nid]);
-	struct promote_scarcity new = old;
-
-	if (ret == -ENOMEM)
-		new = promote_scarcity_failed(old, order, promote_now_ms());
-	else if (!ret)
-		new = promote_scarcity_moved(old, order);
-	/* Written seldom, so that the line can be shared. */
-	if (old.until_ms == new.until_ms && old.order == new.order)
-		return;
-	/* See above. */
-	data_race(promote_scarcity[nid] = new);
-}
-
-/**
- * struct promote_ask - what is asked of a target node
- * @owner: nodes that the owner of the folio may use, NULL for any
- * @order: order of the folio
- * @nr_pages: headroom that is needed
- */
-struct promote_ask {
-	const nodemask_t *owner;
-	unsigned int order;
-	unsigned long nr_pages;
-};
-
-/*
- * Why may the current task, or the owner of a folio, not have memory moved to a
- * node? @owner is NULL as long as no folio is known.
- */
-static enum promote_refusal promote_check_node(int nid, const nodemask_t *owner)
-{
-	if (owner && !node_isset(nid, *owner))
-		return PROMOTE_FAIL_NODE;
-	if (!node_isset(nid, cpuset_current_mems_allowed))
-		return PROMOTE_FAIL_CPUSET;
-	if (!mempolicy_allows_node(nid))
-		return PROMOTE_FAIL_POLICY;
-	return PROMOTE_ACCEPTED;
-}
-
-/* The same, and is there headroom? */
-static enum promote_refusal promote_check_target(const struct promote_ask *ask,
-						 int nid, unsigned long *room)
-{
-	enum promote_refusal refusal = promote_check_node(nid, ask->owner);
-
-	if (refusal != PROMOTE_ACCEPTED)
-		return refusal;
-	*room = promote_node_room(nid);
-	if (*room < ask->nr_pages)
-		return PROMOTE_FAIL_BUDGET;
-	return promote_node_scarce(nid, ask->order) ? PROMOTE_FAIL_NOMEM :
-						      PROMOTE_ACCEPTED;
-}
-
-/*
- * Find the nearest node of the top tier that meets all. If there is none the
- * refusal names the test that came furthest.
- */
-static enum promote_refusal promote_choose_target(const struct promote_ask *ask,
-						  int *target,
-						  unsigned long *room)
-{
-	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
-	enum promote_refusal refusal, furthest = PROMOTE_FAIL_NODE;
-	int nid, last = NUMA_NO_NODE;
-	struct zonelist *zonelist;
-	struct zoneref *z;
-	struct zone *zone;
-
-	zonelist = node_zonelist(numa_node_id(), GFP_HIGHUSER_MOVABLE);
-	for_each_zone_zonelist(zone, z, zonelist, highest) {
-		nid = zone_to_nid(zone);
-		if (nid == last || !node_is_toptier(nid))
-			continue;
-		last = nid;
-		refusal = promote_check_target(ask, nid, room);
-		if (refusal == PROMOTE_ACCEPTED) {
-			*target = nid;
-			return PROMOTE_ACCEPTED;
-		}
-		furthest = max(furthest, refusal);
-	}
-	return furthest;
-}
-
 /* Choose the first target, or note why there is none. */
 static void promote_mover_aim(struct promote_mover *mover,
 			      unsigned long nr_pages)
 {
-	struct promote_ask ask = { .nr_pages = nr_pages };
+	struct promote_ask ask = { .nr_pages = nr_pages, .paid = mover->paid };
 
 	mover->nid = NUMA_NO_NODE;
 	mover->refusal = promote_choose_target(&ask, &mover->nid, &mover->room);
@@ -184,19 +51,29 @@ static void promote_mover_aim(struct promote_mover *mover,
 /**
  * promote_mover_start - prepare to move candidates for the current task
  * @mover: the mover, on the stack of the caller
+ * @pays: the task has to pay even if there is headroom
  *
- * Sets the target node, or the reason why there is none.
+ * Sets the target node, or the reason why there is none. Without headroom it is
+ * one where the task may pay; it must not add anything before it has
+ * credit, see promote_mover_pays().
  *
  * Context: Process context.
  */
-void promote_mover_start(struct promote_mover *mover)
+void promote_mover_start(struct promote_mover *mover, bool pays)
 {
 	*mover = (struct promote_mover) {
 		.folios = LIST_HEAD_INIT(mover->folios),
+		.nid = NUMA_NO_NODE,
+		.paid = pays,
 	};
 	folio_batch_init(&mover->accepted);
 	/* Less is not worth a look at every folio. */
-	promote_mover_aim(mover, PROMOTE_BATCH_PAGES);
+	if (!pays)
+		promote_mover_aim(mover, PROMOTE_BATCH_PAGES);
+	if (pays || mover->refusal == PROMOTE_FAIL_BUDGET) {
+		mover->paid = true;
+		promote_mover_aim(mover, 0);
+	}
 	/* What this CPU has just added to the page cache is not on a list. */
 	if (mover->nid != NUMA_NO_NODE)
 		lru_add_drain();
@@ -337,6 +214,26 @@ static bool promote_batch_takes(struct promote_mover *mover,
 }
 
 /*
+ * Is the memory cgroup, or one above it, about to reclaim for its own limit?
+ * That demotes while the node has headroom: who promotes its folios pays.
+ */
+static bool promote_memcg_is_full(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	for (; memcg && !mem_cgroup_is_root(memcg);
+	     memcg = parent_mem_cgroup(memcg)) {
+		unsigned long limit = min(READ_ONCE(memcg->memory.max),
+					  READ_ONCE(memcg->memory.high));
+
+		if (page_counter_read(&memcg->memory) + PROMOTE_BATCH_PAGES >
+		    limit)
+			return true;
+	}
+#endif
+	return false;
+}
+
+/*
  * The nodes that the memory cgroup may use are those of its cpuset. If it may
  * not go where the reader may, or there is no room for this folio, another node
  * may suit all. Others use the same room: ask anew for each batch.
@@ -348,11 +245,15 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 	struct promote_ask ask = {
 		.owner = &allowed,
 		.order = folio_order(folio),
+		.paid = mover->paid,
 		.nr_pages = folio_nr_pages(folio),
 	};
 	enum promote_refusal refusal;
 
 	mover->memcg = get_mem_cgroup_from_folio(folio);
+	mover->memcg_full |= promote_memcg_is_full(mover->memcg);
+	if (mover->memcg_full && !mover->paid)
+		return PROMOTE_FAIL_BUDGET;
 	mem_cgroup_node_filter_allowed(mover->memcg, &allowed);
 	mover->batch_nid = mover->nid;
 	refusal = promote_check_target(&ask, mover->nid, &mover->room);
@@ -386,6 +287,48 @@ static void promote_isolate(struct promote_mover *mover)
 				      PROMOTE_FAIL_BUSY);
 }
 
+/**
+ * promote_mover_credit - is there credit for a folio?
+ * @mover: the mover, of one who pays
+ * @order: order of the folio
+ *
+ * Context: Process context.
+ * Return: true if so.
+ */
+bool promote_mover_credit(const struct promote_mover *mover, unsigned int order)
+{
+	return promote_credit_pays(mover->credit_ns, mover->cost_ns, BIT(order));
+}
+
+/**
+ * promote_mover_pays - is there credit and room for a folio?
+ * @mover: the mover, with a target
+ * @order: order of the folio
+ *
+ * Context: Process context.
+ * Return: true if so, or if nothing has to be paid.
+ */
+bool promote_mover_pays(const struct promote_mover *mover, unsigned int order)
+{
+	return !mover->paid || (mover->paid_room >= BIT(order) &&
+				promote_mover_credit(mover, order));
+}
+
+/* Take it off the rate, and off what can be paid for. */
+static bool promote_mover_charge(struct promote_mover *mover,
+				 unsigned long nr_pages)
+{
+	if (numa_promotion_rate_limit(NODE_DATA(mover->batch_nid),
+				      NUMA_PROMOTE_PAGE_CACHE, nr_pages)) {
+		/* Nor for what follows. */
+		mover->paid_room = 0;
+		return false;
+	}
+	mover->paid_room -= min(mover->paid_room, nr_pages);
+	mover->credit_ns -= (u64)mover->cost_ns * nr_pages;
+	return true;
+}
+
 static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 					      struct folio *folio)
 {
@@ -399,6 +342,8 @@ static enum promote_refusal promote_batch_add(struct promote_mover *mover,
 		if (refusal != PROMOTE_ACCEPTED)
 			return refusal;
 	}
+	if (mover->paid && !promote_mover_charge(mover, folio_nr_pages(folio)))
+		return PROMOTE_FAIL_RATE;
 	mover->room -= folio_nr_pages(folio);
 	if (!folio_batch_add(&mover->accepted, folio))
 		promote_isolate(mover);
@@ -462,8 +407,10 @@ static void promote_count_candidates(struct promote_mover *mover)
 		count_memcg_events(mover->memcg, NUMA_HINT_PAGE_CACHE_LOCAL,
 				   mover->nr_folios);
 	}
-	/* Into headroom, so not limited by the rate. */
-	mod_node_page_state(NODE_DATA(mover->batch_nid), PGPROMOTE_CANDIDATE_NRL,
+	/* Into headroom it is not limited by the rate. */
+	mod_node_page_state(NODE_DATA(mover->batch_nid),
+			    mover->paid ? PGPROMOTE_CANDIDATE :
+					  PGPROMOTE_CANDIDATE_NRL,
 			    (long)mover->nr_folios << mover->order);
 }
 

@@ -29,19 +29,13 @@ u32 promote_min_gap_ms __read_mostly = 16;
  */
 #define PROMOTE_ASK_EVERY	16U
 
-/* Milliseconds in a tick and in a step of the noted time */
-#define PROMOTE_TICK_MS		DIV_ROUND_UP(MSEC_PER_SEC, HZ)
-#define PROMOTE_STEP_MS		BIT(PAGE_ACCESS_TIME_BUCKETS)
-
-static struct promote_clock promote_clock(void)
-{
-	return (struct promote_clock) {
-		.mask = PAGE_ACCESS_TIME_MASK,
-		.slack = PROMOTE_STEP_MS - 1 + PROMOTE_TICK_MS - 1,
-		.min_gap = READ_ONCE(promote_min_gap_ms),
-		.threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold),
-	};
-}
+/* Where there is no headroom candidates wait for each other, up to so many pages */
+#define PROMOTE_PAID_PAGES	32U
+/* and for credit, up to so many folios. */
+#define PROMOTE_PAID_WAITING	64U
+/* How long to wait for credit, and for a page to be demoted */
+#define PROMOTE_CREDIT_WAIT_NS	(PROMOTE_WINDOW_MS * NSEC_PER_MSEC)
+#define PROMOTE_ROOM_WAIT_NS	(10 * NSEC_PER_MSEC)
 
 /* What reclaim touches is not the access of a reader. */
 static bool promote_task_reads(const struct task_struct *tsk)
@@ -109,14 +103,22 @@ static void promote_record(struct promo_list *list, struct folio *folio,
 		return;
 
 	promo_list_add(list, folio_pfn(folio), order, now);
+	list->reader.account.demand += 1U << order;
 	count_vm_event(PAGECACHE_PROMOTE_QUEUED);
 	trace_promote_record(folio_nid(folio), order, list->nr);
+}
+
+/* A reader that samples comes by in every window anyway. */
+static bool promote_list_is_due(const struct promo_list *list, u32 now)
+{
+	return list->reader.sampling ? list->nr_pages >= PROMOTE_PAID_PAGES :
+				       promo_list_due(list, now);
 }
 
 static void promote_drain_when_due(struct task_struct *tsk,
 				   struct promo_list *list, u32 now)
 {
-	if (promo_list_due(list, now) && local_clock() >= list->retry_ns)
+	if (promote_list_is_due(list, now) && local_clock() >= list->retry_ns)
 		promote_queue_work(tsk);
 }
 
@@ -143,12 +145,13 @@ static bool promote_list_waits(struct promo_list *list)
 /* Not inlined, for the sake of the many that are not hot. */
 VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 						 struct folio *folio, u32 now,
-						 u32 last)
+						 u32 last, u32 threshold)
 {
 	struct promote_clock clock = promote_clock();
 	struct promo_list *list = tsk->promo_list;
 	enum promote_heat heat;
 
+	clock.threshold = threshold;
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_COLD) {
 		promote_note_time(tsk, folio, now);
@@ -170,6 +173,17 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 	promote_drain_when_due(tsk, list, now);
 }
 
+/* Look at one access for many, and see that they are accounted for. */
+static noinline void promote_sample(struct task_struct *tsk,
+				    struct promo_list *list,
+				    struct folio *folio, u32 now)
+{
+	promote_reader_sampled(&list->reader, folio_order(folio));
+	if (now - list->reader.settled_ms >= PROMOTE_WINDOW_MS &&
+	    promote_task_may_record(tsk) && !list->draining)
+		promote_queue_work(tsk);
+}
+
 /**
  * __promote_folio_accessed - out of line part of promote_folio_accessed()
  * @folio: a folio of a lower tier that the LRU calls hot
@@ -184,9 +198,17 @@ void __promote_folio_accessed(struct folio *folio)
 	unsigned long now_jiffies = jiffies;
 	u32 now = jiffies_to_msecs(now_jiffies);
 
+	/* A task that pauses may have a look now and then. */
+	if (time_before(now_jiffies, tsk->promo_paused)) {
+		struct promo_list *list = tsk->promo_list;
+
+		if (!list || !list->reader.sampling ||
+		    !promote_reader_looks(&list->reader))
+			return;
+		promote_sample(tsk, list, folio, now);
+		clock.threshold = list->reader.account.threshold_ms;
+	}
 	/* Most calls end here, before they have touched another cache line. */
-	if (time_before(now_jiffies, tsk->promo_paused))
-		return;
 	switch (promote_glance(&clock, now, last)) {
 	case PROMOTE_RECENT:
 		break;
@@ -195,7 +217,8 @@ void __promote_folio_accessed(struct folio *folio)
 		break;
 	default:
 		if (!promote_list_waits(tsk->promo_list))
-			promote_found_hot(tsk, folio, now, last);
+			promote_found_hot(tsk, folio, now, last,
+					  clock.threshold);
 	}
 }
 
@@ -217,14 +240,17 @@ static unsigned int promote_drain_entries(struct promote_mover *mover,
 					  struct promo_list *list)
 {
 	/* What is read again within the threshold is still hot by then. */
-	u32 stale_ms = max(PROMO_LIST_STALE_MS,
-			   READ_ONCE(sysctl_numa_balancing_hot_threshold));
+	u32 stale_ms = max3(PROMO_LIST_STALE_MS,
+			    READ_ONCE(sysctl_numa_balancing_hot_threshold),
+			    list->reader.account.threshold_ms);
 	u64 deadline = local_clock() + list->credit_ns;
 	unsigned int nr_drained = 0;
 	unsigned int checked = 0;
 	struct promo_entry entry;
 
-	while (mover->nid != NUMA_NO_NODE && promo_list_pop(list, &entry)) {
+	while (mover->nid != NUMA_NO_NODE &&
+	       promote_mover_pays(mover, list->orders[list->head]) &&
+	       promo_list_pop(list, &entry)) {
 		nr_drained++;
 		promote_one(mover, &entry, stale_ms);
 		checked += 1U << entry.order;
@@ -240,20 +266,88 @@ static unsigned int promote_drain_entries(struct promote_mover *mover,
 	return nr_drained;
 }
 
+static void promote_sampling_start(struct promo_list *list)
+{
+	struct promote_reader *reader = &list->reader;
+
+	if (reader->sampling)
+		return;
+	/* What is on the list was read, at least. */
+	reader->nr_accesses = list->nr_pages;
+	reader->account.demand = 0;
+	reader->account.supply_ns = 0;
+	reader->sampling = true;
+}
+
+/* The oldest go, if there is more than can be paid for soon. */
+static unsigned int promote_drop_waiting(struct promo_list *list, int nid)
+{
+	unsigned int nr_dropped = 0;
+	struct promo_entry entry;
+
+	while (list->nr > PROMOTE_PAID_WAITING && promo_list_pop(list, &entry)) {
+		nr_dropped++;
+		trace_promote_refused(nid, entry.order, PROMOTE_FAIL_BUDGET);
+	}
+	promote_count_refused(PROMOTE_FAIL_BUDGET, nr_dropped);
+	return nr_dropped;
+}
+
+/* Move what can be paid for and has room; what has none waits for it. */
+static unsigned int promote_drain_paid(struct promote_mover *mover,
+				       struct promo_list *list)
+{
+	struct promote_reader *reader = &list->reader;
+	u64 start = task_sched_runtime(current);
+	unsigned int nr_pays, nr_drained;
+
+	promote_sampling_start(list);
+	promote_reader_settle(reader, mover->nid, list->nr_pages);
+	mover->cost_ns = promote_reader_cost(reader);
+	mover->credit_ns = reader->account.credit_ns;
+	mover->paid_room = mover->room;
+	nr_pays = min(list->nr_pages,
+		      promote_credit_pages(mover->credit_ns, mover->cost_ns));
+	if (list->nr && promote_mover_credit(mover, list->orders[list->head]))
+		nr_pays = max(nr_pays, 1U << list->orders[list->head]);
+	if (nr_pays > mover->room)
+		promote_exchange_ask(mover->nid, nr_pays - mover->room);
+	nr_drained = promote_drain_entries(mover, list);
+	nr_drained += promote_drop_waiting(list, mover->nid);
+	promote_reader_spend(reader, task_sched_runtime(current) - start,
+			     mover->nr_moved);
+	list->retry_ns = local_clock() + (nr_pays ? PROMOTE_ROOM_WAIT_NS :
+						    PROMOTE_CREDIT_WAIT_NS);
+	/* Until the next one it samples. */
+	current->promo_paused = jiffies + PROMOTE_PAUSE;
+	return nr_drained;
+}
+
 static void promote_drain(struct promo_list *list)
 {
+	struct promote_reader *reader = &list->reader;
+	unsigned int nr_drained = 0;
 	struct promote_mover mover;
-	unsigned int nr_drained;
 
 	list->mapping = NULL;
-	promote_mover_start(&mover);
-	nr_drained = promote_drain_entries(&mover, list);
+	promote_mover_start(&mover, reader->pays);
+	if (mover.nid == NUMA_NO_NODE) {
+		reader->sampling = false;
+	} else if (mover.paid) {
+		nr_drained = promote_drain_paid(&mover, list);
+	} else {
+		reader->sampling = false;
+		nr_drained = promote_drain_entries(&mover, list);
+	}
+	reader->pays = mover.memcg_full || (reader->pays && !mover.nr_moved);
 	if (mover.nid == NUMA_NO_NODE) {
 		/* One check for all: no folio is touched in vain. */
 		nr_drained += list->nr;
 		promote_count_refused(mover.refusal, list->nr);
 		promo_list_clear(list);
 		current->promo_paused = jiffies + PROMOTE_PAUSE;
+	} else if (!mover.paid) {
+		current->promo_paused = jiffies;
 	}
 	count_vm_events(PAGECACHE_PROMOTE_DRAINED, nr_drained);
 	trace_promote_drain(mover.nid, nr_drained, list->nr, mover.nr_moved,
@@ -268,17 +362,19 @@ static void promote_drain(struct promo_list *list)
 static void promote_drain_paced(struct promo_list *list)
 {
 	u64 start = task_sched_runtime(current);
+	u64 ran = start - list->runtime_ns;
 
-	list->credit_ns = promote_pace_earn(list->credit_ns,
-					    start - list->runtime_ns);
+	list->reader.ran_ns += ran;
+	list->credit_ns = promote_pace_earn(list->credit_ns, ran);
 	if (list->credit_ns > 0)
 		promote_drain(list);
 	list->runtime_ns = task_sched_runtime(current);
 	list->credit_ns = promote_pace_spend(list->credit_ns,
 					     list->runtime_ns - start);
 	if (list->nr)
-		list->retry_ns = promote_pace_retry(local_clock(),
-						    list->credit_ns);
+		list->retry_ns = max(list->retry_ns,
+				     promote_pace_retry(local_clock(),
+							list->credit_ns));
 }
 
 static struct promo_list *promo_list_alloc(void)

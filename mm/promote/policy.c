@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/limits.h>
+#include <linux/minmax.h>
+
 #include "policy.h"
 
 /* A node that has no large folio is asked again after this, doubled 5 times */
@@ -15,9 +18,34 @@
 /* What a task waits to have earned, after a drain that left some */
 #define PROMOTE_PACE_MIN_NS	(200 * 1000)
 
-/* The margin above the watermark, as a share of the zone and at least */
+/* The margin above the watermark: a share of the zone */
 #define PROMOTE_MARGIN_SHIFT	8
 #define PROMOTE_MARGIN_MIN	64
+
+/* Of the time that a reader runs, the share that may be spent: 1/128 + 1/512 */
+#define PROMOTE_SHARE_SHIFT	7
+#define PROMOTE_SHARE_MORE_SHIFT	9
+/* Of what slow memory costs it: a quarter */
+#define PROMOTE_PENALTY_SHIFT	2
+/* What a reader can save up */
+#define PROMOTE_CREDIT_MAX_NS	(2 * 1000 * 1000)
+/* What pays for a large folio too; it may overdraw the account, to at most */
+#define PROMOTE_CREDIT_ENOUGH_NS	(1000 * 1000)
+#define PROMOTE_OVERDRAFT_NS	(10 * 1000 * 1000)
+/* What a node can save up, or owe */
+#define PROMOTE_POOL_MAX_NS	(10 * 1000 * 1000)
+
+/* What moving a page may be found to cost, and the weight of a new finding */
+#define PROMOTE_COST_MIN_NS	100U
+#define PROMOTE_COST_MAX_NS	(100U * 1000)
+#define PROMOTE_COST_SHIFT	3
+
+/* The threshold is judged by the income for so many pages, or as many found */
+#define PROMOTE_EVIDENCE_PAGES	16
+/* It goes by an eighth, by a quarter if it is off by more than twice */
+#define PROMOTE_STEP_SHIFT	3
+/* It goes up to so much more than the one that is set, as a shift */
+#define PROMOTE_THRESHOLD_MAX_SHIFT	5
 
 /**
  * promote_scarce - is it vain to ask a node for a large folio?
@@ -78,27 +106,241 @@ promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order)
 }
 
 /**
- * promote_zone_room - headroom of a zone
- * @free: free pages
- * @wmark: the promotion watermark, to which kswapd reclaims
+ * promote_zone_mark - free memory of a zone above which there is headroom
+ * @wmark: the promotion watermark, to which kswapd reclaims, with its boost
+ * @high: the high watermark without boost
  * @reserve: pages of the zone kept for allocations that can use no other
  * @managed: size of the zone in pages
  *
- * kswapd frees a little more than up to the watermark. What is free beyond
- * a margin above it is not the work of demotion.
+ * kswapd asks for a high watermark at a time, so it stops by up to that above
+ * the one it reclaims to; and when a boost, by half as much again, is over, what
+ * it has freed remains. What is free beyond a margin for these, or of a part of
+ * the zone if that is more, is not the work of demotion.
  *
- * Return: the number of pages that can be promoted without causing reclaim.
+ * Return: the mark in pages.
  */
-unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
+unsigned long promote_zone_mark(unsigned long wmark, unsigned long high,
 				unsigned long reserve, unsigned long managed)
 {
-	unsigned long margin = managed >> PROMOTE_MARGIN_SHIFT;
-	unsigned long keep;
+	unsigned long margin = high * 2 + (high >> 1);
 
+	if (margin < managed >> PROMOTE_MARGIN_SHIFT)
+		margin = managed >> PROMOTE_MARGIN_SHIFT;
 	if (margin < PROMOTE_MARGIN_MIN)
 		margin = PROMOTE_MARGIN_MIN;
-	keep = wmark + reserve + margin;
-	return free > keep ? free - keep : 0;
+	return wmark + reserve + margin;
+}
+
+/**
+ * promote_income - what a reader earns by reading from a lower tier
+ * @ran_ns: time for which it ran
+ * @nr_accesses: pages that it read from a lower tier meanwhile
+ * @penalty_ns: by how much longer a page takes there
+ *
+ * Return: a quarter of the penalty, or 1 % of the time if that is less, in ns.
+ */
+s64 promote_income(u64 ran_ns, u64 nr_accesses, u32 penalty_ns)
+{
+	u64 share = (ran_ns >> PROMOTE_SHARE_SHIFT) +
+		    (ran_ns >> PROMOTE_SHARE_MORE_SHIFT);
+	u64 penalty;
+
+	if (share > PROMOTE_POOL_MAX_NS)
+		share = PROMOTE_POOL_MAX_NS;
+	/* So many that it cannot be less; and the product does not overflow. */
+	if (nr_accesses > U32_MAX)
+		nr_accesses = U32_MAX;
+	penalty = nr_accesses * penalty_ns >> PROMOTE_PENALTY_SHIFT;
+	return share < penalty ? share : penalty;
+}
+
+/**
+ * promote_account_earn - put income on the account of a reader
+ * @account: the account
+ * @income_ns: the income
+ *
+ * Return: what is more than the account takes, for the pool of the node.
+ */
+s64 promote_account_earn(struct promote_account *account, s64 income_ns)
+{
+	s64 over;
+
+	account->supply_ns += (u64)income_ns;
+	account->credit_ns += income_ns;
+	over = account->credit_ns - PROMOTE_CREDIT_MAX_NS;
+	if (over <= 0)
+		return 0;
+	account->credit_ns = PROMOTE_CREDIT_MAX_NS;
+	return over;
+}
+
+/**
+ * promote_credit_pages - how many pages does credit pay for?
+ * @credit_ns: the credit, at most what an account takes
+ * @cost_ns: what a page costs, not 0
+ *
+ * Return: the number of pages.
+ */
+u32 promote_credit_pages(s64 credit_ns, u32 cost_ns)
+{
+	if (credit_ns <= 0)
+		return 0;
+	return (u32)min_t(s64, credit_ns, PROMOTE_CREDIT_MAX_NS) / cost_ns;
+}
+
+/**
+ * promote_credit_pays - does credit pay for a folio?
+ * @credit_ns: the credit
+ * @cost_ns: what a page costs
+ * @nr_pages: size of the folio
+ *
+ * Return: true if it does, or if the folio is large and the credit, too.
+ */
+bool promote_credit_pays(s64 credit_ns, u32 cost_ns, u32 nr_pages)
+{
+	return credit_ns >= PROMOTE_CREDIT_ENOUGH_NS ||
+	       credit_ns >= (s64)((u64)cost_ns * nr_pages);
+}
+
+/**
+ * promote_account_spend - take off what was spent
+ * @account: the account of the reader
+ * @took_ns: what moving pages has cost
+ */
+void promote_account_spend(struct promote_account *account, u64 took_ns)
+{
+	if (took_ns > PROMOTE_CREDIT_MAX_NS + PROMOTE_OVERDRAFT_NS)
+		took_ns = PROMOTE_CREDIT_MAX_NS + PROMOTE_OVERDRAFT_NS;
+	account->credit_ns -= (s64)took_ns;
+	if (account->credit_ns < -PROMOTE_OVERDRAFT_NS)
+		account->credit_ns = -PROMOTE_OVERDRAFT_NS;
+}
+
+/**
+ * promote_threshold_range - between what a hot threshold may be
+ * @clock: how times are kept, with the threshold that is set
+ *
+ * Below the lowest nothing would be hot. The highest is one that old times do
+ * not meet by chance.
+ *
+ * Return: the bounds.
+ */
+struct promote_range promote_threshold_range(const struct promote_clock *clock)
+{
+	struct promote_range range = {
+		.min = (clock->min_gap + clock->slack) * 2,
+		.max = clock->mask >> 2,
+	};
+
+	if (clock->threshold < range.max >> PROMOTE_THRESHOLD_MAX_SHIFT)
+		range.max = clock->threshold << PROMOTE_THRESHOLD_MAX_SHIFT;
+	if (range.max < range.min)
+		range.max = range.min;
+	return range;
+}
+
+/**
+ * promote_account_follow - let the hot threshold follow what can be paid for
+ * @account: the account of the reader; a threshold of 0 is not known yet
+ * @cost_ns: what a page costs
+ * @range: between what the threshold may be
+ *
+ * If more is found hot than can be paid for, the hottest are to go first: what
+ * is read again sooner. If less is found, what is less hot may go too.
+ */
+void promote_account_follow(struct promote_account *account, u32 cost_ns,
+			    const struct promote_range *range)
+{
+	u64 evidence = (u64)PROMOTE_EVIDENCE_PAGES * cost_ns;
+	u64 demand_ns = (u64)account->demand * cost_ns;
+	u64 supply_ns = account->supply_ns;
+	u32 threshold = account->threshold_ms;
+	u32 step = (threshold >> PROMOTE_STEP_SHIFT) + 1;
+
+	if (demand_ns < evidence && supply_ns < evidence)
+		return;
+	account->demand = 0;
+	account->supply_ns = 0;
+
+	if (demand_ns > supply_ns * 2 || demand_ns < supply_ns / 2)
+		step *= 2;
+	if (demand_ns > supply_ns)
+		threshold -= step;
+	else
+		threshold += step;
+	account->threshold_ms = clamp(threshold, range->min, range->max);
+}
+
+/**
+ * promote_cost_learn - what does moving a page cost?
+ * @cost_ns: what it was taken to cost
+ * @took_ns: how long moving some pages took
+ * @nr_pages: how many
+ *
+ * Return: what it is taken to cost now.
+ */
+u32 promote_cost_learn(u32 cost_ns, u64 took_ns, u32 nr_pages)
+{
+	u32 each;
+
+	if (!nr_pages)
+		return cost_ns;
+	if (took_ns > U32_MAX)
+		took_ns = U32_MAX;
+	each = (u32)took_ns / nr_pages;
+	each = clamp(each, PROMOTE_COST_MIN_NS, PROMOTE_COST_MAX_NS);
+	return cost_ns - (cost_ns >> PROMOTE_COST_SHIFT) +
+	       (each >> PROMOTE_COST_SHIFT);
+}
+
+/**
+ * promote_pool_add - give credit to a node, or take what nobody has to pay
+ * @pool: the pool of the node
+ * @ns: the credit, negative to take
+ */
+void promote_pool_add(struct promote_pool *pool, s64 ns)
+{
+	pool->credit_ns += ns;
+	pool->credit_ns = clamp_t(s64, pool->credit_ns,
+				  -PROMOTE_POOL_MAX_NS, PROMOTE_POOL_MAX_NS);
+}
+
+/**
+ * promote_pool_draw - draw credit from the pool of a node
+ * @pool: the pool
+ * @wanted_ns: how much a reader wants
+ * @now_ms: the time
+ * @last_window: the window in which the reader last drew, updated
+ *
+ * In a window a reader gets a share once. What was there when the window
+ * started is shared by as many as drew in the one before, so nobody has to wait
+ * for longer than a window because of another who takes all that there is.
+ *
+ * Return: what it gets.
+ */
+s64 promote_pool_draw(struct promote_pool *pool, s64 wanted_ns, u32 now_ms,
+		      u32 *last_window)
+{
+	u32 window = now_ms / PROMOTE_WINDOW_MS;
+	s64 drawn = wanted_ns;
+
+	if (window != pool->window) {
+		u32 sharers = pool->drawers ? pool->drawers : 1;
+
+		pool->share_ns = pool->credit_ns <= 0 ? 0 :
+				 (u32)pool->credit_ns / sharers;
+		pool->window = window;
+		pool->drawers = 0;
+	}
+	if (*last_window == window)
+		return 0;
+	*last_window = window;
+	pool->drawers++;
+	drawn = min(drawn, min(pool->share_ns, pool->credit_ns));
+	if (drawn <= 0)
+		return 0;
+	pool->credit_ns -= drawn;
+	return drawn;
 }
 
 /**

@@ -130,6 +130,47 @@ static inline u32 promote_claim_time(u32 now)
 	return now + PROMOTE_CLAIM_MS;
 }
 
+/**
+ * struct promote_account - what a reader may spend where there is no headroom
+ * @credit_ns: what it has; negative after a large folio
+ * @threshold_ms: its hot threshold, which follows what it can pay for
+ * @demand: pages found hot since the threshold was last judged
+ * @supply_ns: its income since then
+ */
+struct promote_account {
+	s64 credit_ns;
+	u64 supply_ns;
+	u32 demand;
+	u32 threshold_ms;
+};
+
+/**
+ * struct promote_pool - credit of a node that no reader holds
+ * @credit_ns: what there is; negative if a search for victims was in vain
+ * @share_ns: what one reader may draw in this window
+ * @window: number of the window
+ * @drawers: readers that have drawn in this window, or tried to
+ */
+struct promote_pool {
+	s64 credit_ns;
+	s64 share_ns;
+	u32 window;
+	u32 drawers;
+};
+
+/* A reader's account is settled, and a node's pool shared out, this often. */
+#define PROMOTE_WINDOW_MS	100U
+
+/**
+ * struct promote_range - bounds of a hot threshold, in ms
+ * @min: the lowest
+ * @max: the highest
+ */
+struct promote_range {
+	u32 min;
+	u32 max;
+};
+
 bool promote_scarce(struct promote_scarcity scarcity, unsigned int order,
 		    u32 now_ms);
 struct promote_scarcity
@@ -137,8 +178,20 @@ promote_scarcity_failed(struct promote_scarcity scarcity, unsigned int order,
 			u32 now_ms);
 struct promote_scarcity
 promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order);
-unsigned long promote_zone_room(unsigned long free, unsigned long wmark,
+unsigned long promote_zone_mark(unsigned long wmark, unsigned long high,
 				unsigned long reserve, unsigned long managed);
+s64 promote_income(u64 ran_ns, u64 nr_accesses, u32 penalty_ns);
+s64 promote_account_earn(struct promote_account *account, s64 income_ns);
+u32 promote_credit_pages(s64 credit_ns, u32 cost_ns);
+bool promote_credit_pays(s64 credit_ns, u32 cost_ns, u32 nr_pages);
+void promote_account_spend(struct promote_account *account, u64 took_ns);
+void promote_account_follow(struct promote_account *account, u32 cost_ns,
+			    const struct promote_range *range);
+u32 promote_cost_learn(u32 cost_ns, u64 took_ns, u32 nr_pages);
+void promote_pool_add(struct promote_pool *pool, s64 ns);
+s64 promote_pool_draw(struct promote_pool *pool, s64 wanted_ns, u32 now_ms,
+		      u32 *last_window);
+struct promote_range promote_threshold_range(const struct promote_clock *clock);
 s64 promote_pace_earn(s64 credit, u64 ran);
 s64 promote_pace_spend(s64 credit, u64 took);
 u64 promote_pace_retry(u64 now, s64 credit);

@@ -7,6 +7,8 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
+#include "budget.h"
+
 struct address_space;
 
 /* A drain moves no more than what is on the list: 2 MiB. */
@@ -47,6 +49,7 @@ struct promo_entry {
  * @retry_ns: time before which no drain is started, after one that left some
  * @credit_ns: time that the owner may spend on promotion
  * @runtime_ns: run time of the owner at the end of the last drain
+ * @reader: what the owner does where there is no headroom
  *
  * Private to the owning task, so without a lock.
  */
@@ -64,6 +67,7 @@ struct promo_list {
 	u64 retry_ns;
 	s64 credit_ns;
 	u64 runtime_ns;
+	struct promote_reader reader;
 };
 
 /* A page more would cost every reader the next size of allocation. */

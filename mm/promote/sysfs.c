@@ -10,6 +10,7 @@
 #include <linux/string_choices.h>
 #include <linux/sysfs.h>
 
+#include "budget.h"
 #include "internal.h"
 
 /* Long enough for any reader, short enough for the clock to tell. */
@@ -57,6 +58,13 @@ static int promote_state_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(promote_state);
 
+static int promote_nodes_show(struct seq_file *m, void *unused)
+{
+	promote_budget_show(m);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(promote_nodes);
+
 static int promote_min_gap_get(void *data, u64 *val)
 {
 	*val = READ_ONCE(promote_min_gap_ms);
@@ -78,8 +86,10 @@ static int __init promote_sysfs_init(void)
 	struct dentry *dir = debugfs_create_dir("promote", NULL);
 
 	debugfs_create_file("state", 0400, dir, NULL, &promote_state_fops);
+	debugfs_create_file("nodes", 0400, dir, NULL, &promote_nodes_fops);
 	debugfs_create_file("min_gap_ms", 0600, dir, NULL,
 			    &promote_min_gap_fops);
+	debugfs_create_u32("penalty_ns", 0600, dir, &promote_penalty_ns);
 
 	if (!numa_kobj)
 		return -ENOENT;

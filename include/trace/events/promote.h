@@ -140,6 +140,34 @@ TRACE_EVENT(promote_migrate,
 		      show_promote_refusal(__entry->refusal))
 );
 
+TRACE_EVENT(promote_budget,
+	    TP_PROTO(int nid, s64 income_ns, s64 credit_ns, s64 pool_ns,
+		     u32 threshold_ms),
+
+	    TP_ARGS(nid, income_ns, credit_ns, pool_ns, threshold_ms),
+
+	    TP_STRUCT__entry(__field(int, nid)
+			     __field(s64, income_ns)
+			     __field(s64, credit_ns)
+			     __field(s64, pool_ns)
+			     __field(u32, threshold_ms)
+	    ),
+
+	    TP_fast_assign(__entry->nid = nid;
+			   __entry->income_ns = income_ns;
+			   __entry->credit_ns = credit_ns;
+			   __entry->pool_ns = pool_ns;
+			   __entry->threshold_ms = threshold_ms;
+	    ),
+
+	    TP_printk("nid=%d income_ns=%lld credit_ns=%lld pool_ns=%lld threshold_ms=%u",
+		      __entry->nid,
+		      __entry->income_ns,
+		      __entry->credit_ns,
+		      __entry->pool_ns,
+		      __entry->threshold_ms)
+);
+
 #endif /* _TRACE_PROMOTE_H */
 
 #include <trace/define_trace.h>

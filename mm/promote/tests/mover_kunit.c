@@ -113,7 +113,7 @@ static enum promote_refusal offer_as(struct mover_test *ctx, unsigned int order)
 	enum promote_refusal refusal;
 	struct promote_mover mover;
 
-	promote_mover_start(&mover);
+	promote_mover_start(&mover, false);
 	if (mover.nid == NUMA_NO_NODE)
 		return mover.refusal;
 	refusal = promote_mover_add(&mover, &entry);
@@ -271,7 +271,7 @@ static void mover_takes_no_harm(struct kunit *test)
 	struct promo_entry entry = { };
 	struct promote_mover mover;
 
-	promote_mover_start(&mover);
+	promote_mover_start(&mover, false);
 	KUNIT_ASSERT_NE(test, mover.nid, NUMA_NO_NODE);
 	for (entry.pfn = start; entry.pfn < start + 4096; entry.pfn++) {
 		if (entry.pfn != ctx->pfn)

@@ -342,9 +342,20 @@ long promote_node_stat(int node, const char *name)
  * Pages of a node above the promotion watermarks of its zones, above what the
  * zones keep for allocations that can use no other, and above a share of each.
  */
-static long node_room(int node, int shift, long least)
+/* As promote_zone_mark() of mm/promote/policy.c has it. */
+static long zone_margin(long high, long managed)
 {
-	long free = 0, wmark = 0, margin = 0, value, reserve, room = 0;
+	long margin = high * 2 + high / 2;
+
+	if (margin < managed >> 8)
+		margin = managed >> 8;
+	return margin < 64 ? 64 : margin;
+}
+
+static long node_room(int node, bool with_margin)
+{
+	long free = 0, boost = 0, high = 0, promo = 0, managed = 0;
+	long value, keep, room = 0;
 	char line[256];
 	int nid = -1, number;
 	FILE *f;
@@ -357,18 +368,22 @@ static long node_room(int node, int shift, long least)
 			nid = number;
 		if (sscanf(line, " pages free %ld", &value) == 1)
 			free = value;
+		if (sscanf(line, " boost %ld", &value) == 1)
+			boost = value;
+		if (sscanf(line, " high %ld", &value) == 1)
+			high = value;
 		if (sscanf(line, " promo %ld", &value) == 1)
-			wmark = value;
+			promo = value;
 		if (sscanf(line, " managed %ld", &value) == 1)
-			margin = value >> shift;
+			managed = value;
 		if (nid != node || !strstr(line, "protection: ("))
 			continue;
 		/* The last of the list is for movable memory. */
-		reserve = strtol(strrchr(line, ' '), NULL, 10);
-		if (margin < least)
-			margin = least;
-		if (free > wmark + reserve + margin)
-			room += free - wmark - reserve - margin;
+		keep = promo + strtol(strrchr(line, ' '), NULL, 10);
+		if (with_margin)
+			keep += zone_margin(high - boost, managed);
+		if (free > keep)
+			room += free - keep;
 	}
 	fclose(f);
 	return room;
@@ -377,13 +392,13 @@ static long node_room(int node, int shift, long least)
 /* What can be taken from a node without reclaim. */
 long promote_node_headroom(int node)
 {
-	return node_room(node, LONG_BIT - 1, 0);
+	return node_room(node, false);
 }
 
-/* What can be promoted to it, as mm/promote/policy.c has it. */
+/* What can be promoted to it without paying. */
 long promote_node_room(int node)
 {
-	return node_room(node, 8, 64);
+	return node_room(node, true);
 }
 
 void promote_count(struct promote_counts *counts)
