@@ -31,12 +31,18 @@
 #define PROMOTE_TOP_READ_NS	200
 /* What promoting and demoting a page are taken to cost before it is known. */
 #define PROMOTE_COST_NS		5000
-/* Pages that are demoted at a time: what an LRU takes off, to a batch. */
-#define PROMOTE_EXCHANGE_MIN	SWAP_CLUSTER_MAX
-#define PROMOTE_EXCHANGE_MAX	256U
-/* A node without a victim is left alone for this, doubled 5 times, in ms. */
-#define PROMOTE_NO_VICTIM_MS	1000U
-#define PROMOTE_NO_VICTIM_DOUBLINGS	5
+/* Pages that are demoted at a time: enough to be worth it, not too many. */
+#define PROMOTE_EXCHANGE_MIN	128U
+#define PROMOTE_EXCHANGE_MAX	512U
+/*
+ * After a search without a victim the node is left alone for so many times as
+ * long as it took, and for so many ms. The first searches sort out who is not a
+ * victim; after so many in vain the time is doubled, up to so often.
+ */
+#define PROMOTE_SEARCH_PAUSES	64
+#define PROMOTE_SEARCH_PAUSE_MS	20U
+#define PROMOTE_SEARCHES	32U
+#define PROMOTE_SEARCH_DOUBLINGS	10U
 
 /* Overrides what the abstract distances say, unless 0. */
 u32 promote_penalty_ns __read_mostly;
@@ -52,6 +58,7 @@ u32 promote_penalty_ns __read_mostly;
  * @spent_ns: sum of what was spent
  * @nr_promoted: pages promoted without headroom
  * @nr_demoted: pages demoted in exchange
+ * @search_ns: how long a victim has been searched for
  * @until_ms: until when the node is left alone
  * @failures: searches for a victim that were in vain, in a row
  * @nr_wanted: pages that readers want to be demoted
@@ -67,6 +74,7 @@ struct promote_node {
 	u64 spent_ns;
 	u64 nr_promoted;
 	u64 nr_demoted;
+	u64 search_ns;
 	u32 until_ms;
 	unsigned int failures;
 	atomic_t nr_wanted;
@@ -126,14 +134,17 @@ enum promote_exchange promote_exchange_state(int nid)
 	return PROMOTE_EXCHANGE_OPEN;
 }
 
-/* What a search cost that found nobody is owed by all. */
 static void promote_no_victim(struct promote_node *node, u64 took_ns)
 {
-	promote_pool_add(&node->pool, -(s64)min_t(u64, took_ns, NSEC_PER_SEC));
-	WRITE_ONCE(node->until_ms, promote_now_ms() +
-		   (PROMOTE_NO_VICTIM_MS << node->failures));
-	if (node->failures < PROMOTE_NO_VICTIM_DOUBLINGS)
-		WRITE_ONCE(node->failures, node->failures + 1);
+	u32 pause_ms = PROMOTE_SEARCH_PAUSE_MS +
+		       div_u64(took_ns * PROMOTE_SEARCH_PAUSES, NSEC_PER_MSEC);
+	unsigned int failures = node->failures + 1;
+
+	if (failures > PROMOTE_SEARCHES)
+		pause_ms <<= failures - PROMOTE_SEARCHES;
+	WRITE_ONCE(node->until_ms, promote_now_ms() + pause_ms);
+	WRITE_ONCE(node->failures, min(failures, PROMOTE_SEARCHES +
+						 PROMOTE_SEARCH_DOUBLINGS));
 }
 
 static void promote_exchange_workfn(struct work_struct *work)
@@ -153,13 +164,16 @@ static void promote_exchange_workfn(struct work_struct *work)
 	took = task_sched_runtime(current) - start;
 
 	guard(spinlock)(&node->lock);
-	node->nr_demoted += nr_demoted;
+	node->search_ns += took;
 	if (!nr_demoted) {
 		promote_no_victim(node, took);
 		return;
 	}
 	WRITE_ONCE(node->failures, 0);
-	node->demote_ns = promote_cost_learn(node->demote_ns, took, nr_demoted);
+	node->nr_demoted += nr_demoted;
+	node->demote_ns = promote_cost_learn(node->demote_ns, node->search_ns,
+					     nr_demoted);
+	node->search_ns = 0;
 }
 
 /**
@@ -203,7 +217,7 @@ static u32 promote_node_penalty_ns(int nid)
 
 /**
  * promote_reader_sampled - count an access that is looked at
- * @reader: the current task's
+ * @reader: the current task's, which is sampling
  * @order: order of the folio
  *
  * Context: Any.
@@ -229,9 +243,9 @@ u32 promote_reader_cost(const struct promote_reader *reader)
 	return READ_ONCE(node->promote_ns) + READ_ONCE(node->demote_ns);
 }
 
-/* Of the next page that it reads, the reader asks whether it is as hot as this. */
+/* From now on the reader asks of what it finds whether it is as hot as this. */
 static void promote_reader_follow(struct promote_reader *reader,
-				  struct promote_node *node, u32 now_ms)
+				  struct promote_node *node)
 {
 	struct promote_clock clock = promote_clock();
 	struct promote_range range = promote_threshold_range(&clock);
@@ -239,9 +253,6 @@ static void promote_reader_follow(struct promote_reader *reader,
 
 	if (!account->threshold_ms)
 		account->threshold_ms = node->threshold_ms ?: clock.threshold;
-	if (now_ms - reader->settled_ms < PROMOTE_WINDOW_MS)
-		return;
-	reader->settled_ms = now_ms;
 	promote_account_follow(account, node->promote_ns + node->demote_ns,
 			       &range);
 	node->threshold_ms = node->threshold_ms ?
@@ -266,6 +277,8 @@ void promote_reader_settle(struct promote_reader *reader, int nid,
 	u32 now_ms = promote_now_ms();
 	s64 lacks;
 
+	income = promote_account_advance(&reader->account, income,
+					 reader->ran_ns, reader->nr_accesses);
 	reader->ran_ns = 0;
 	reader->nr_accesses = 0;
 	reader->nid = nid;
@@ -280,7 +293,7 @@ void promote_reader_settle(struct promote_reader *reader, int nid,
 		reader->account.credit_ns +=
 			promote_pool_draw(&node->pool, lacks, now_ms,
 					  &reader->window);
-	promote_reader_follow(reader, node, now_ms);
+	promote_reader_follow(reader, node);
 	trace_promote_budget(nid, income, reader->account.credit_ns,
 			     node->pool.credit_ns, reader->account.threshold_ms);
 }
@@ -320,7 +333,7 @@ void promote_reader_exit(struct promote_reader *reader)
 {
 	struct promote_node *node = promote_nodes + reader->nid;
 
-	if (!reader->sampling || reader->account.credit_ns <= 0)
+	if (!reader->paying || reader->account.credit_ns <= 0)
 		return;
 	guard(spinlock)(&node->lock);
 	promote_pool_add(&node->pool, reader->account.credit_ns);

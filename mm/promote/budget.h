@@ -20,8 +20,10 @@ struct seq_file;
  * @skip: accesses to skip until the next that is looked at
  * @skipped: what that one stands for
  * @random: state of the choice of @skip
- * @sampling: there was no headroom at the last drain
- * @pays: it has to pay even where there is headroom
+ * @nr_cold: looks at cold folios since the last hot one, of some of them
+ * @sampling: not each access is looked at
+ * @paying: it had to pay at the last drain
+ * @must_pay: it has to even where there is headroom
  */
 struct promote_reader {
 	struct promote_account account;
@@ -33,8 +35,10 @@ struct promote_reader {
 	int skip;
 	u32 skipped;
 	u32 random;
+	u32 nr_cold;
 	bool sampling;
-	bool pays;
+	bool paying;
+	bool must_pay;
 };
 
 /**

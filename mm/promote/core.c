@@ -196,7 +196,7 @@ void promote_tiers_changed(void)
 void promote_fork(struct task_struct *tsk)
 {
 	tsk->promo_list = NULL;
-	tsk->promo_paused = jiffies;
+	tsk->promo_paused = 0;
 	init_task_work(&tsk->promo_work, promote_task_work);
 	/* Points to itself while not queued, see promote_queue_work(). */
 	tsk->promo_work.next = &tsk->promo_work;

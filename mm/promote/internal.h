@@ -135,7 +135,7 @@ void promote_task_work(struct callback_head *work);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool promote_task_may_record(struct task_struct *tsk);
 void promote_found_hot(struct task_struct *tsk, struct folio *folio, u32 now,
-		       u32 last, u32 threshold);
+		       u32 last);
 void promote_queue_work(struct task_struct *tsk);
 #endif
 

@@ -29,6 +29,13 @@ u32 promote_min_gap_ms __read_mostly = 16;
  */
 #define PROMOTE_ASK_EVERY	16U
 
+/*
+ * One look at a cold folio in so many is counted, by its PFN; after so many of
+ * these in a row, no hot one between, the reader samples.
+ */
+#define PROMOTE_COLD_EVERY	64
+#define PROMOTE_COLD_LOOKS	8U
+
 /* Where there is no headroom candidates wait for each other, up to so many pages */
 #define PROMOTE_PAID_PAGES	32U
 /* and for credit, up to so many folios. */
@@ -36,6 +43,16 @@ u32 promote_min_gap_ms __read_mostly = 16;
 /* How long to wait for credit, and for a page to be demoted */
 #define PROMOTE_CREDIT_WAIT_NS	(PROMOTE_WINDOW_MS * NSEC_PER_MSEC)
 #define PROMOTE_ROOM_WAIT_NS	(10 * NSEC_PER_MSEC)
+
+/* Who pays has a threshold of its own. */
+static struct promote_clock promote_reader_clock(const struct promo_list *list)
+{
+	struct promote_clock clock = promote_clock();
+
+	if (list && list->reader.paying)
+		clock.threshold = list->reader.account.threshold_ms;
+	return clock;
+}
 
 /* What reclaim touches is not the access of a reader. */
 static bool promote_task_reads(const struct task_struct *tsk)
@@ -108,11 +125,11 @@ static void promote_record(struct promo_list *list, struct folio *folio,
 	trace_promote_record(folio_nid(folio), order, list->nr);
 }
 
-/* A reader that samples comes by in every window anyway. */
+/* A reader that has to pay comes by in every window anyway. */
 static bool promote_list_is_due(const struct promo_list *list, u32 now)
 {
-	return list->reader.sampling ? list->nr_pages >= PROMOTE_PAID_PAGES :
-				       promo_list_due(list, now);
+	return list->reader.paying ?
+	       list->nr_pages >= PROMOTE_PAID_PAGES : promo_list_due(list, now);
 }
 
 static void promote_drain_when_due(struct task_struct *tsk,
@@ -135,6 +152,36 @@ static __always_inline void promote_note_time(struct task_struct *tsk,
 		folio_xchg_access_time(folio, now);
 }
 
+/* Where nothing is hot, or where hot is a matter of price, few looks are enough. */
+static void promote_sampling(struct task_struct *tsk,
+			     struct promote_reader *reader)
+{
+	reader->sampling = reader->paying ||
+			   reader->nr_cold >= PROMOTE_COLD_LOOKS;
+	tsk->promo_paused = reader->sampling;
+}
+
+/* It takes a list to count on, also if nothing is hot. */
+static noinline void promote_looked_cold(struct task_struct *tsk)
+{
+	struct promo_list *list = tsk->promo_list;
+
+	if (!promote_task_may_record(tsk))
+		return;
+	if (!list)
+		promote_queue_work(tsk);
+	else if (++list->reader.nr_cold == PROMOTE_COLD_LOOKS)
+		promote_sampling(tsk, &list->reader);
+}
+
+static __always_inline void promote_found_cold(struct task_struct *tsk,
+					       struct folio *folio, u32 now)
+{
+	promote_note_time(tsk, folio, now);
+	if (!(folio_pfn(folio) % PROMOTE_COLD_EVERY))
+		promote_looked_cold(tsk);
+}
+
 /* For its drain, or for time to spend on that. Does not insist all the time. */
 static bool promote_list_waits(struct promo_list *list)
 {
@@ -145,21 +192,24 @@ static bool promote_list_waits(struct promo_list *list)
 /* Not inlined, for the sake of the many that are not hot. */
 VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 						 struct folio *folio, u32 now,
-						 u32 last, u32 threshold)
+						 u32 last)
 {
-	struct promote_clock clock = promote_clock();
 	struct promo_list *list = tsk->promo_list;
+	struct promote_clock clock = promote_reader_clock(list);
 	enum promote_heat heat;
 
-	clock.threshold = threshold;
 	heat = promote_heat(&clock, now, last, folio_order(folio));
 	if (heat == PROMOTE_COLD) {
-		promote_note_time(tsk, folio, now);
+		promote_found_cold(tsk, folio, now);
 		return;
 	}
 	if (!promote_task_may_record(tsk) ||
 	    !promote_folio_may_have_time(folio) || (list && list->draining))
 		return;
+	if (list && list->reader.nr_cold) {
+		list->reader.nr_cold = 0;
+		promote_sampling(tsk, &list->reader);
+	}
 	/* The task_work allocates it. The time stays, to be hot again. */
 	if (!list) {
 		if (promote_folio_may_record(folio))
@@ -176,12 +226,31 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 /* Look at one access for many, and see that they are accounted for. */
 static noinline void promote_sample(struct task_struct *tsk,
 				    struct promo_list *list,
-				    struct folio *folio, u32 now)
+				    struct folio *folio)
 {
+	u32 since_ms = promote_now_ms() - list->reader.settled_ms;
+
 	promote_reader_sampled(&list->reader, folio_order(folio));
-	if (now - list->reader.settled_ms >= PROMOTE_WINDOW_MS &&
-	    promote_task_may_record(tsk) && !list->draining)
+	if (since_ms >= PROMOTE_WINDOW_MS && promote_task_may_record(tsk) &&
+	    !list->draining)
 		promote_queue_work(tsk);
+}
+
+/* Does a task that samples, or has no target, look at this access? */
+static bool promote_looks(struct task_struct *tsk, struct folio *folio)
+{
+	struct promo_list *list = tsk->promo_list;
+
+	if (list && list->reader.sampling) {
+		if (!promote_reader_looks(&list->reader))
+			return false;
+		promote_sample(tsk, list, folio);
+		return true;
+	}
+	if (time_before(jiffies, tsk->promo_paused))
+		return false;
+	tsk->promo_paused = 0;
+	return true;
 }
 
 /**
@@ -192,34 +261,36 @@ static noinline void promote_sample(struct task_struct *tsk,
  */
 void __promote_folio_accessed(struct folio *folio)
 {
-	struct promote_clock clock = promote_clock();
-	u32 last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
 	struct task_struct *tsk = current;
-	unsigned long now_jiffies = jiffies;
-	u32 now = jiffies_to_msecs(now_jiffies);
+	struct promote_clock clock;
+	u32 now, last;
 
-	/* A task that pauses may have a look now and then. */
-	if (time_before(now_jiffies, tsk->promo_paused)) {
-		struct promo_list *list = tsk->promo_list;
-
-		if (!list || !list->reader.sampling ||
-		    !promote_reader_looks(&list->reader))
+	if (tsk->promo_paused) {
+		if (!promote_looks(tsk, folio))
 			return;
-		promote_sample(tsk, list, folio, now);
-		clock.threshold = list->reader.account.threshold_ms;
+		clock = promote_reader_clock(tsk->promo_list);
+	} else {
+		clock = promote_clock();
 	}
+	last = (u32)folio_last_cpupid(folio) << PAGE_ACCESS_TIME_BUCKETS;
+	now = promote_now_ms();
 	/* Most calls end here, before they have touched another cache line. */
 	switch (promote_glance(&clock, now, last)) {
 	case PROMOTE_RECENT:
 		break;
 	case PROMOTE_COLD:
-		promote_note_time(tsk, folio, now);
+		promote_found_cold(tsk, folio, now);
 		break;
 	default:
 		if (!promote_list_waits(tsk->promo_list))
-			promote_found_hot(tsk, folio, now, last,
-					  clock.threshold);
+			promote_found_hot(tsk, folio, now, last);
 	}
+}
+
+/* The time is not 0, which would mean that it does not. */
+static void promote_pause(void)
+{
+	current->promo_paused = (jiffies + PROMOTE_PAUSE) | 1;
 }
 
 static void promote_one(struct promote_mover *mover,
@@ -266,17 +337,18 @@ static unsigned int promote_drain_entries(struct promote_mover *mover,
 	return nr_drained;
 }
 
-static void promote_sampling_start(struct promo_list *list)
+static void promote_paying_start(struct promo_list *list)
 {
 	struct promote_reader *reader = &list->reader;
 
-	if (reader->sampling)
+	if (reader->paying)
 		return;
-	/* What is on the list was read, at least. */
-	reader->nr_accesses = list->nr_pages;
+	/* Nobody has counted what it has read until now. */
+	reader->ran_ns = 0;
+	reader->nr_accesses = 0;
 	reader->account.demand = 0;
 	reader->account.supply_ns = 0;
-	reader->sampling = true;
+	reader->paying = true;
 }
 
 /* The oldest go, if there is more than can be paid for soon. */
@@ -301,7 +373,7 @@ static unsigned int promote_drain_paid(struct promote_mover *mover,
 	u64 start = task_sched_runtime(current);
 	unsigned int nr_pays, nr_drained;
 
-	promote_sampling_start(list);
+	promote_paying_start(list);
 	promote_reader_settle(reader, mover->nid, list->nr_pages);
 	mover->cost_ns = promote_reader_cost(reader);
 	mover->credit_ns = reader->account.credit_ns;
@@ -318,9 +390,20 @@ static unsigned int promote_drain_paid(struct promote_mover *mover,
 			     mover->nr_moved);
 	list->retry_ns = local_clock() + (nr_pays ? PROMOTE_ROOM_WAIT_NS :
 						    PROMOTE_CREDIT_WAIT_NS);
-	/* Until the next one it samples. */
-	current->promo_paused = jiffies + PROMOTE_PAUSE;
 	return nr_drained;
+}
+
+/* One check for all: no folio is touched in vain. */
+static unsigned int promote_drain_refused(struct promo_list *list,
+					  enum promote_refusal refusal)
+{
+	unsigned int nr = list->nr;
+
+	promote_count_refused(refusal, nr);
+	promo_list_clear(list);
+	list->reader.sampling = false;
+	promote_pause();
+	return nr;
 }
 
 static void promote_drain(struct promo_list *list)
@@ -330,25 +413,19 @@ static void promote_drain(struct promo_list *list)
 	struct promote_mover mover;
 
 	list->mapping = NULL;
-	promote_mover_start(&mover, reader->pays);
-	if (mover.nid == NUMA_NO_NODE) {
-		reader->sampling = false;
-	} else if (mover.paid) {
-		nr_drained = promote_drain_paid(&mover, list);
-	} else {
-		reader->sampling = false;
-		nr_drained = promote_drain_entries(&mover, list);
-	}
-	reader->pays = mover.memcg_full || (reader->pays && !mover.nr_moved);
-	if (mover.nid == NUMA_NO_NODE) {
-		/* One check for all: no folio is touched in vain. */
-		nr_drained += list->nr;
-		promote_count_refused(mover.refusal, list->nr);
-		promo_list_clear(list);
-		current->promo_paused = jiffies + PROMOTE_PAUSE;
-	} else if (!mover.paid) {
-		current->promo_paused = jiffies;
-	}
+	promote_mover_start(&mover, reader->must_pay);
+	reader->settled_ms = promote_now_ms();
+	if (mover.nid == NUMA_NO_NODE || !mover.paid)
+		reader->paying = false;
+	if (mover.nid != NUMA_NO_NODE)
+		nr_drained = mover.paid ? promote_drain_paid(&mover, list) :
+					  promote_drain_entries(&mover, list);
+	reader->must_pay = mover.memcg_full ||
+			   (reader->must_pay && !mover.nr_moved);
+	if (mover.nid == NUMA_NO_NODE)
+		nr_drained += promote_drain_refused(list, mover.refusal);
+	else
+		promote_sampling(current, reader);
 	count_vm_events(PAGECACHE_PROMOTE_DRAINED, nr_drained);
 	trace_promote_drain(mover.nid, nr_drained, list->nr, mover.nr_moved,
 			    mover.refusal);
@@ -405,7 +482,7 @@ void promote_task_work(struct callback_head *work)
 	if (!list) {
 		current->promo_list = promo_list_alloc();
 		if (!current->promo_list)
-			current->promo_paused = jiffies + PROMOTE_PAUSE;
+			promote_pause();
 		return;
 	}
 	if (!static_branch_likely(&promote_pagecache_key)) {

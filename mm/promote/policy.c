@@ -32,6 +32,16 @@
 /* What pays for a large folio too; it may overdraw the account, to at most */
 #define PROMOTE_CREDIT_ENOUGH_NS	(1000 * 1000)
 #define PROMOTE_OVERDRAFT_NS	(10 * 1000 * 1000)
+/*
+ * A reader whose rate of slow accesses is a quarter above its average, of about so
+ * much time, has moved to other data: it gets as much again, up to so much,
+ */
+#define PROMOTE_SHIFT_RISE_SHIFT	2
+#define PROMOTE_PAST_MIN_NS	(500ULL * 1000 * 1000)
+#define PROMOTE_PAST_MAX_NS	(8ULL * 1000 * 1000 * 1000)
+#define PROMOTE_ADVANCE_MAX_NS	(20 * 1000 * 1000)
+/* of which it pays back an eighth of its income later. */
+#define PROMOTE_REPAY_SHIFT	3
 /* What a node can save up, or owe */
 #define PROMOTE_POOL_MAX_NS	(10 * 1000 * 1000)
 
@@ -45,7 +55,7 @@
 /* It goes by an eighth, by a quarter if it is off by more than twice */
 #define PROMOTE_STEP_SHIFT	3
 /* It goes up to so much more than the one that is set, as a shift */
-#define PROMOTE_THRESHOLD_MAX_SHIFT	5
+#define PROMOTE_THRESHOLD_MAX_SHIFT	8
 
 /**
  * promote_scarce - is it vain to ask a node for a large folio?
@@ -109,20 +119,22 @@ promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order)
  * promote_zone_mark - free memory of a zone above which there is headroom
  * @wmark: the promotion watermark, to which kswapd reclaims, with its boost
  * @high: the high watermark without boost
+ * @boost: by how much the watermarks can be boosted
  * @reserve: pages of the zone kept for allocations that can use no other
  * @managed: size of the zone in pages
  *
  * kswapd asks for a high watermark at a time, so it stops by up to that above
- * the one it reclaims to; and when a boost, by half as much again, is over, what
- * it has freed remains. What is free beyond a margin for these, or of a part of
- * the zone if that is more, is not the work of demotion.
+ * the one it reclaims to; and when a boost is over, what it has freed remains.
+ * What is free beyond a margin for these, or of a part of the zone if that is
+ * more, is not the work of demotion.
  *
  * Return: the mark in pages.
  */
 unsigned long promote_zone_mark(unsigned long wmark, unsigned long high,
-				unsigned long reserve, unsigned long managed)
+				unsigned long boost, unsigned long reserve,
+				unsigned long managed)
 {
-	unsigned long margin = high * 2 + (high >> 1);
+	unsigned long margin = high + boost;
 
 	if (margin < managed >> PROMOTE_MARGIN_SHIFT)
 		margin = managed >> PROMOTE_MARGIN_SHIFT;
@@ -154,6 +166,56 @@ s64 promote_income(u64 ran_ns, u64 nr_accesses, u32 penalty_ns)
 	return share < penalty ? share : penalty;
 }
 
+/* Does a reader read more from a lower tier than it used to? */
+static bool promote_account_shifted(struct promote_account *account, u64 ran_ns,
+				    u64 nr_accesses)
+{
+	u64 past_us = account->past_ns >> 10;
+	u64 expected = account->past_accesses * (ran_ns >> 10);
+
+	expected += expected >> PROMOTE_SHIFT_RISE_SHIFT;
+	return account->past_ns >= PROMOTE_PAST_MIN_NS &&
+	       nr_accesses * past_us > expected;
+}
+
+/**
+ * promote_account_advance - pay in advance, or take back what was
+ * @account: the account of a reader
+ * @income_ns: its income
+ * @ran_ns: time for which it ran for that
+ * @nr_accesses: pages that it read from a lower tier meanwhile
+ *
+ * When the working set shifts there is more to exchange than later, so that much
+ * of the income of the next seconds is worth more now. Over time a reader does
+ * not get more than its share.
+ *
+ * Return: what it gets.
+ */
+s64 promote_account_advance(struct promote_account *account, s64 income_ns,
+			    u64 ran_ns, u64 nr_accesses)
+{
+	s64 advance;
+
+	/* Bounded, so that no product overflows. */
+	ran_ns = min_t(u64, ran_ns, PROMOTE_PAST_MAX_NS);
+	nr_accesses = min_t(u64, nr_accesses, U32_MAX);
+	if (promote_account_shifted(account, ran_ns, nr_accesses))
+		advance = min(income_ns,
+			      PROMOTE_ADVANCE_MAX_NS - account->advance_ns);
+	else
+		advance = -min(income_ns >> PROMOTE_REPAY_SHIFT,
+			       account->advance_ns);
+	account->advance_ns += advance;
+
+	account->past_ns += ran_ns;
+	account->past_accesses += nr_accesses;
+	if (account->past_ns > PROMOTE_PAST_MAX_NS) {
+		account->past_ns >>= 1;
+		account->past_accesses >>= 1;
+	}
+	return income_ns + advance;
+}
+
 /**
  * promote_account_earn - put income on the account of a reader
  * @account: the account
@@ -171,6 +233,8 @@ s64 promote_account_earn(struct promote_account *account, s64 income_ns)
 	if (over <= 0)
 		return 0;
 	account->credit_ns = PROMOTE_CREDIT_MAX_NS;
+	/* It has more than it spends: let more be found hot. */
+	account->supply_ns += (u64)over;
 	return over;
 }
 
@@ -228,7 +292,7 @@ void promote_account_spend(struct promote_account *account, u64 took_ns)
 struct promote_range promote_threshold_range(const struct promote_clock *clock)
 {
 	struct promote_range range = {
-		.min = (clock->min_gap + clock->slack) * 2,
+		.min = (clock->min_gap + clock->slack) * 2 + 1,
 		.max = clock->mask >> 2,
 	};
 
@@ -265,7 +329,7 @@ void promote_account_follow(struct promote_account *account, u32 cost_ns,
 	if (demand_ns > supply_ns * 2 || demand_ns < supply_ns / 2)
 		step *= 2;
 	if (demand_ns > supply_ns)
-		threshold -= step;
+		threshold -= min(step, threshold);
 	else
 		threshold += step;
 	account->threshold_ms = clamp(threshold, range->min, range->max);

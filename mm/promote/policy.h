@@ -133,12 +133,18 @@ static inline u32 promote_claim_time(u32 now)
 /**
  * struct promote_account - what a reader may spend where there is no headroom
  * @credit_ns: what it has; negative after a large folio
+ * @advance_ns: what it has got in advance
+ * @past_ns: time for which it ran, with less weight for what is long ago
+ * @past_accesses: pages that it read from a lower tier meanwhile
  * @threshold_ms: its hot threshold, which follows what it can pay for
  * @demand: pages found hot since the threshold was last judged
  * @supply_ns: its income since then
  */
 struct promote_account {
 	s64 credit_ns;
+	s64 advance_ns;
+	u64 past_ns;
+	u64 past_accesses;
 	u64 supply_ns;
 	u32 demand;
 	u32 threshold_ms;
@@ -179,8 +185,11 @@ promote_scarcity_failed(struct promote_scarcity scarcity, unsigned int order,
 struct promote_scarcity
 promote_scarcity_moved(struct promote_scarcity scarcity, unsigned int order);
 unsigned long promote_zone_mark(unsigned long wmark, unsigned long high,
-				unsigned long reserve, unsigned long managed);
+				unsigned long boost, unsigned long reserve,
+				unsigned long managed);
 s64 promote_income(u64 ran_ns, u64 nr_accesses, u32 penalty_ns);
+s64 promote_account_advance(struct promote_account *account, s64 income_ns,
+			    u64 ran_ns, u64 nr_accesses);
 s64 promote_account_earn(struct promote_account *account, s64 income_ns);
 u32 promote_credit_pages(s64 credit_ns, u32 cost_ns);
 bool promote_credit_pays(s64 credit_ns, u32 cost_ns, u32 nr_pages);

@@ -25,17 +25,21 @@ static unsigned long promote_zone_free(struct zone *zone)
 	return free > unusable ? free - unusable : 0;
 }
 
-/* What is free beyond the high watermark may be used by those who pay. */
+/*
+ * What is free beyond the high watermark may be used by those who pay. By default
+ * a boost is half as much again as that, and at least a block of pages.
+ */
 static unsigned long promote_zone_keeps(struct zone *zone, bool paid)
 {
 	enum zone_type highest = gfp_zone(GFP_HIGHUSER_MOVABLE);
 	unsigned long reserve = zone->lowmem_reserve[highest];
+	unsigned long high = zone->_watermark[WMARK_HIGH];
 
 	if (paid)
 		return high_wmark_pages(zone) + reserve;
-	return promote_zone_mark(promo_wmark_pages(zone),
-				 zone->_watermark[WMARK_HIGH], reserve,
-				 zone_managed_pages(zone));
+	return promote_zone_mark(promo_wmark_pages(zone), high,
+				 max(high + high / 2, pageblock_nr_pages),
+				 reserve, zone_managed_pages(zone));
 }
 
 /**

@@ -157,8 +157,7 @@ static void access_again(struct hot_folio *hot)
 {
 	promote_found_hot(hot->tsk, hot->folio,
 			  hot->last + 2 * promote_min_gap_ms,
-			  noted_time(hot->folio),
-			  sysctl_numa_balancing_hot_threshold);
+			  noted_time(hot->folio));
 }
 
 /* What is not recorded keeps its time, to be found hot again. */
