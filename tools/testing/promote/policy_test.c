@@ -2,20 +2,8 @@
 /*
  * Tests of mm/promote/policy.c, which is compiled as it is. TAP on stdout.
  */
-#include <stdio.h>
-
+#include "check.h"
 #include "policy.h"
-
-#define MS	1000000LL
-
-static unsigned int nr_tests, nr_failed;
-
-static void check(bool ok, const char *what)
-{
-	nr_tests++;
-	nr_failed += !ok;
-	printf("%sok %u - %s\n", ok ? "" : "not ", nr_tests, what);
-}
 
 /* As with 8192 CPUs: 21 bits of milliseconds. */
 static const struct promote_clock fine = {
@@ -246,18 +234,18 @@ static void test_scarcity(void)
 	      "scarcity: starts again at a second");
 }
 
-static void test_room(void)
+static void test_mark(void)
 {
-	check(promote_zone_room(0, 100, 0, 10000) == 0,
-	      "room: an empty zone has none");
-	check(promote_zone_room(100 + 20 + 64, 100, 20, 10000) == 0,
-	      "room: none up to watermark, reserve and margin");
-	check(promote_zone_room(100 + 20 + 64 + 1, 100, 20, 10000) == 1,
-	      "room: what is above");
-	check(promote_zone_room(5000, 100, 20, 1 << 20) == 5000 - 120 - 4096,
-	      "room: the margin grows with the zone");
-	check(promote_zone_room(50, 100, 20, 0) == 0,
-	      "room: a tiny zone does not wrap around");
+	check(promote_zone_mark(0, 0, 0, 0) == 64,
+	      "mark: some pages even of nothing");
+	check(promote_zone_mark(100, 10, 20, 10000) == 100 + 20 + 64,
+	      "mark: watermark, reserve and some pages");
+	check(promote_zone_mark(100, 101, 20, 10000) == 100 + 20 + 252,
+	      "mark: what kswapd frees too much, with its boost");
+	check(promote_zone_mark(100, 101, 20, 1 << 20) == 100 + 20 + 4096,
+	      "mark: a part of a large zone");
+	check(promote_zone_mark(100, 2000, 20, 1 << 20) == 100 + 20 + 5000,
+	      "mark: the larger of the two, not both");
 }
 
 static void test_pace(void)
@@ -298,8 +286,7 @@ int main(void)
 	test_heat_order();
 	test_heat_claimed();
 	test_scarcity();
-	test_room();
+	test_mark();
 	test_pace();
-	printf("1..%u\n", nr_tests);
-	return nr_failed != 0;
+	return check_end();
 }
