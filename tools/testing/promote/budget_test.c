@@ -134,16 +134,18 @@ static void test_range(void)
 {
 	const u32 fine = (1 << 21) - 1, coarse = 0xfff0;
 
-	check(is_range(range_of(fine, 16, 3, 1000), 38, 32000),
-	      "range: from twice the gap, to 32 times the one that is set");
-	check(is_range(range_of(coarse, 16, 15, 1000), 62, coarse / 4),
+	check(is_range(range_of(fine, 16, 3, 1000), 39, 256000),
+	      "range: from twice the gap, to 256 times the one that is set");
+	check(is_range(range_of(coarse, 16, 15, 1000), 63, coarse / 4),
 	      "range: to a quarter of what the clock can tell");
-	check(is_range(range_of(fine, 16, 0, UINT32_MAX), 32, fine / 4) &&
-	      is_range(range_of(fine, 16, 0, (1 << 27) + 1), 32, fine / 4),
+	check(is_range(range_of(fine, 16, 0, UINT32_MAX), 33, fine / 4) &&
+	      is_range(range_of(fine, 16, 0, (1 << 24) + 1), 33, fine / 4),
 	      "range: one that is set too high does not wrap around");
-	check(is_range(range_of(fine, 16, 0, 0), 32, 32) &&
-	      is_range(range_of(fine, 16, 0, 1), 32, 32),
+	check(is_range(range_of(fine, 16, 0, 0), 33, 33) &&
+	      is_range(range_of(fine, 0, 7, 0), 15, 15),
 	      "range: one that is set too low leaves one");
+	check(is_range(range_of(fine, 0, 0, 1000), 1, 256000),
+	      "range: is never 0, which would not be known");
 }
 
 static const struct promote_range wide = { .min = 32, .max = 32000 };
@@ -191,8 +193,12 @@ static void test_follow(void)
 
 static void test_follow_range(void)
 {
+	const struct promote_range tiny = { .min = 1, .max = 32000 };
+
 	check(follow(34, 100, 20, &wide) == 32 &&
 	      follow(32, 100, 20, &wide) == 32, "follow: not below the lowest");
+	check(follow(2, 100, 20, &tiny) == 1 && follow(1, 100, 20, &tiny) == 1,
+	      "follow: the lowest is not passed by");
 	check(follow(31000, 0, 20, &wide) == 32000 &&
 	      follow(32000, 0, 20, &wide) == 32000,
 	      "follow: not above the highest");

@@ -236,16 +236,16 @@ static void test_scarcity(void)
 
 static void test_mark(void)
 {
-	check(promote_zone_mark(0, 0, 0, 0) == 64,
+	check(promote_zone_mark(0, 0, 0, 0, 0) == 64,
 	      "mark: some pages even of nothing");
-	check(promote_zone_mark(100, 10, 20, 10000) == 100 + 20 + 64,
+	check(promote_zone_mark(100, 10, 5, 20, 10000) == 100 + 20 + 64,
 	      "mark: watermark, reserve and some pages");
-	check(promote_zone_mark(100, 101, 20, 10000) == 100 + 20 + 252,
+	check(promote_zone_mark(100, 101, 50, 20, 10000) == 100 + 20 + 151,
 	      "mark: what kswapd frees too much, with its boost");
-	check(promote_zone_mark(100, 101, 20, 1 << 20) == 100 + 20 + 4096,
+	check(promote_zone_mark(100, 101, 50, 20, 1 << 20) == 100 + 20 + 4096,
 	      "mark: a part of a large zone");
-	check(promote_zone_mark(100, 2000, 20, 1 << 20) == 100 + 20 + 5000,
-	      "mark: the larger of the two, not both");
+	check(promote_zone_mark(100, 2000, 3000, 20, 1 << 20) ==
+	      100 + 20 + 5000, "mark: the larger of the two, not both");
 }
 
 static void test_pace(void)
