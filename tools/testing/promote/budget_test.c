@@ -10,6 +10,7 @@
 #define ACCOUNT_MAX	(2 * MS)
 #define OVERDRAFT	(10 * MS)
 #define POOL_MAX	(10 * MS)
+#define ADVANCE_MAX	(20 * MS)
 #define COST		8800U
 
 static void test_income(void)
@@ -33,6 +34,102 @@ static void test_income(void)
 	      "income: more accesses than 32 bits are not few");
 }
 
+/* What a reader got in the last of some steps of 10 ms, each with an income. */
+static s64 advance(struct promote_account *account, u32 nr_steps,
+		   u32 nr_accesses)
+{
+	s64 got = 0;
+
+	while (nr_steps--)
+		got = promote_account_advance(account, 1000, 10 * MS,
+					      nr_accesses);
+	return got;
+}
+
+static void test_advance(void)
+{
+	struct promote_account account = { .credit_ns = 7 };
+
+	check(advance(&account, 40, 100) == 1000 &&
+	      advance(&account, 1, 1000) == 1000 && !account.advance_ns,
+	      "advance: none as long as little is known");
+	account = (struct promote_account) { .credit_ns = 7 };
+	check(advance(&account, 800, 100) == 1000 &&
+	      advance(&account, 1, 123) == 1000 && !account.advance_ns,
+	      "advance: none for less than a quarter more");
+	check(advance(&account, 1, 128) == 2000 && account.advance_ns == 1000,
+	      "advance: as much again for more");
+	check(promote_account_advance(&account, 300, 10 * MS, 50) == 150 &&
+	      account.advance_ns == 850,
+	      "advance: is paid back with half of the income");
+	check(advance(&account, 2, 100) == 650 && !account.advance_ns,
+	      "advance: no more than it was");
+	check(advance(&account, 1, 100) == 1000, "advance: and then no more");
+	check(advance(&account, 200, 200) == 2000 &&
+	      advance(&account, 1000, 200) < 2000,
+	      "advance: for some seconds, not for ever");
+	check(account.credit_ns == 7 && !account.supply_ns && !account.demand,
+	      "advance: leaves the rest alone");
+}
+
+static void test_advance_limits(void)
+{
+	struct promote_account account = { };
+
+	advance(&account, 100, 0);
+	check(advance(&account, 1, 0) == 1000 &&
+	      advance(&account, 1, 1) == 2000, "advance: more than nothing");
+	check(promote_account_advance(&account, 0, 0, 0) == 0 &&
+	      promote_account_advance(&account, 0, 10 * MS, 9999) == 0,
+	      "advance: nothing on nothing");
+	account.advance_ns = ADVANCE_MAX - 10;
+	check(advance(&account, 1, 10000) == 1010 &&
+	      account.advance_ns == ADVANCE_MAX &&
+	      advance(&account, 1, 100000) == 1000,
+	      "advance: no more than the most");
+}
+
+static void test_advance_overflow(void)
+{
+	struct promote_account account = { };
+	bool sane = true;
+	s64 got = 0;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		got += promote_account_advance(&account, 1000, UINT64_MAX,
+					       UINT64_MAX);
+		sane &= account.past_ns <= 8000 * MS &&
+			account.past_accesses < 1ULL << 33;
+	}
+	check(sane && !account.advance_ns,
+	      "advance: the most at a time is steady too");
+	check(advance(&account, 1, 0) == 1000 &&
+	      promote_account_advance(&account, 1000, MS, UINT64_MAX) == 2000 &&
+	      promote_account_advance(&account, 1000, MS, 1ULL << 32) == 2000,
+	      "advance: the most in a short time is more");
+}
+
+/* However its rate changes, a reader gets its income, earlier at most. */
+static void test_advance_conserves(void)
+{
+	struct promote_account account = { };
+	s64 income, earned = 0, got = 0;
+	bool sane = true;
+	u32 i;
+
+	for (i = 0; i < 100000; i++) {
+		income = i * 2654435761U % 200000;
+		earned += income;
+		got += promote_account_advance(&account, income, 10 * MS,
+					       i * 2654435761U % (i / 99 + 9));
+		sane &= got == earned + account.advance_ns &&
+			account.advance_ns >= 0 &&
+			account.advance_ns <= ADVANCE_MAX;
+	}
+	check(sane, "advance: nobody gets more than the income, in the end");
+}
+
 static void test_earn(void)
 {
 	struct promote_account account = { .credit_ns = -MS };
@@ -45,8 +142,8 @@ static void test_earn(void)
 	      account.credit_ns == ACCOUNT_MAX, "earn: up to the most");
 	check(promote_account_earn(&account, 3) == 3 &&
 	      account.credit_ns == ACCOUNT_MAX, "earn: what is above is left");
-	check(account.supply_ns == 3 * MS + 3,
-	      "earn: all of it counts as supply");
+	check(account.supply_ns == 3 * MS + 3 + 3,
+	      "earn: all of it counts as supply, what is left twice");
 	check(promote_account_earn(&account, 0) == 0,
 	      "earn: nothing is left of nothing");
 	check(account.demand == 0 && account.threshold_ms == 0,
@@ -398,6 +495,10 @@ static void test_pool_conserves(void)
 int main(void)
 {
 	test_income();
+	test_advance();
+	test_advance_limits();
+	test_advance_overflow();
+	test_advance_conserves();
 	test_earn();
 	test_credit_pages();
 	test_credit_pays();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A small model of promotion without headroom, around the decisions of
- * mm/promote/policy.c, which is compiled as it is. It judges a change of them in
- * seconds.
+ * mm/promote/policy.c, which is compiled as it is. It judges a change of them
+ * in seconds.
  *
  * Readers draw pages of a file from a distribution. Some of the pages fit the
  * top tier, a classic LRU of two lists says which is demoted when another is
@@ -11,8 +11,8 @@
  * claims, the list of candidates, drains, accounts. Costs are given. So is the
  * seed: the same arguments give the same table.
  *
- * Not modelled: large folios, several nodes, demotion that is late or fails, and
- * that a reader of slow memory takes longer; that is told apart.
+ * Not modelled: large folios, several nodes, demotion that is late or fails,
+ * and that a reader of slow memory takes longer; that is told apart.
  */
 #include <errno.h>
 #include <math.h>
@@ -49,10 +49,10 @@
 #define LATE_ROUND	10
 
 /*
- * Pages of the file and of the top tier; what a read of a page takes, and more of
- * the lower tier; what promoting and demoting one takes, and a drain besides;
- * what the hook takes: in the top tier, and when an access to the lower tier is
- * skipped and looked at.
+ * Pages of the file and of the top tier; what a read of a page takes, and more
+ * of the lower tier; what promoting and demoting one takes, and a drain
+ * besides; what the hook takes: in the top tier, and when an access to the
+ * lower tier is skipped and looked at.
  */
 static struct {
 	u32 pages;
@@ -515,6 +515,8 @@ static void reader_settle(struct reader *reader, u32 now_ms)
 				    cfg.penalty_ns);
 	s64 wanted = (u64)reader->nr * (node.promote_ns + node.demote_ns);
 
+	income = promote_account_advance(&reader->account, income,
+					 reader->ran_ns, reader->nr_accesses);
 	reader->ran_ns = 0;
 	reader->nr_accesses = 0;
 	promote_pool_add(&node.pool,
@@ -547,8 +549,8 @@ static void reader_paying_start(struct reader *reader)
 {
 	if (reader->paying)
 		return;
-	if (!reader->sampling)
-		reader->nr_accesses = reader->nr;
+	reader->ran_ns = 0;
+	reader->nr_accesses = 0;
 	reader->account.demand = 0;
 	reader->account.supply_ns = 0;
 	reader->paying = true;
@@ -994,8 +996,8 @@ static u32 nr_hot_in_top(const struct load *load)
 }
 
 /*
- * The hot pages are in the lower tier at first. They can be paid for when 1 % of
- * the time is what they cost; they are to be in the top tier a window later.
+ * The hot pages are in the lower tier at first. They can be paid for when 1 %
+ * of the time is what they cost; they are to be in the top tier a window later.
  */
 static void run_two(void)
 {
