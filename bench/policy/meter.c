@@ -105,6 +105,30 @@ void budget_read(struct budget *budget, int node)
 	fclose(file);
 }
 
+long pages_above_high(int node)
+{
+	long free = 0, high = 0, kept, above = 0;
+	char line[256];
+	int nid = -1;
+	FILE *file;
+
+	file = fopen("/proc/zoneinfo", "r");
+	while (file && fgets(line, sizeof(line), file)) {
+		sscanf(line, "Node %d, zone", &nid);
+		sscanf(line, " pages free %ld", &free);
+		sscanf(line, " high %ld", &high);
+		if (nid != node || !strstr(line, "protection: ("))
+			continue;
+		/* The last of the list is for movable memory. */
+		kept = high + strtol(strrchr(line, ' '), NULL, 10);
+		if (free > kept)
+			above += free - kept;
+	}
+	if (file)
+		fclose(file);
+	return above;
+}
+
 static int where_batch(char *start, long nr, int node, bool *on_node)
 {
 	void *pages[BATCH];

@@ -35,6 +35,9 @@ struct budget {
 /* A kernel that has no budget shows headroom only. */
 void budget_read(struct budget *budget, int node);
 
+/* Pages of a node that are free above the high watermarks of its zones. */
+long pages_above_high(int node);
+
 /*
  * Which pages of a file are on a node? They are mapped for it, by faults that
  * map 512 at a time, and in a way that does not count as an access when the
