@@ -13,10 +13,11 @@
 
 #include "reader.h"
 
-/* Placing a file takes some memory, and gives it back: not all at once */
-#define FILL_LESS 1024
-/* Good enough */
-#define FILL_LEFT 32
+/*
+ * Placing a file takes some memory, and gives it back. With less free than this
+ * above the high watermark, that wakes up kswapd, which frees too much.
+ */
+#define FILL_LEFT 256
 
 void die(const char *what, int err)
 {
@@ -94,11 +95,13 @@ void fill_with_cache(struct fill *fill, int node)
 		sleep_until(now_ns() + 100000000);
 		promote_vmstat("nr_free_pages");
 		above = pages_above_high(node);
-		if (above <= FILL_LEFT)
+		if (above <= FILL_LEFT) {
+			fill->left = above;
 			return;
+		}
 		if (fill->nr_files == FILL_FILES)
 			die("cannot fill the node", -ENOSPC);
-		nr = above > 2 * FILL_LESS ? above - FILL_LESS : above;
+		nr = above - above / 8 - FILL_LEFT / 2;
 		file = &fill->file[fill->nr_files++];
 		/* Some of the last may go to the other node. */
 		err = try_to_place(file, nr * PAGE, node);

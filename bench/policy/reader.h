@@ -38,11 +38,12 @@ void place_file(struct promote_file *file, size_t size, int node);
  * As much cold cache as leaves a node with what reclaim leaves free, in several
  * files.
  */
-#define FILL_FILES 16
+#define FILL_FILES 64
 struct fill {
 	struct promote_file file[FILL_FILES];
 	int nr_files;
 	long nr;		/* pages of all */
+	long left;		/* pages above the high watermark */
 };
 
 void fill_with_cache(struct fill *fill, int node);

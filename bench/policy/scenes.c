@@ -5,8 +5,9 @@
  *   scanned COMMAND PROMOTED              pages, while a command ran
  *   pass NUMBER PROMOTED EARNED SPENT HEADROOM
  *                                         over a hot set: pages, us, us, pages
- *   cached HOT OF-HOT COLD OF-COLD HOT-IN-DRAM DEMOTED
- *                                         pages, when it ends
+ *   cached HOT OF-HOT COLD OF-COLD HOT-IN-DRAM DEMOTED ROOM
+ *                                         pages, when it ends; of the last, what
+ *                                         was free above the high watermark
  *   kept file|anon alone|both PAGES       in DRAM, when it ends
  */
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #define SCANNED (64UL << 20)
 /* Passes over a hot set, at most, and after it has been promoted */
-#define PASSES 3000
+#define PASSES 1500
 #define PASSES_AFTER 3
 #define HOT_STEP 16
 /* How often each page is accessed beside others, and for how long at least */
@@ -106,9 +107,10 @@ int hot(size_t size, double seconds)
 	read_hot(&reader, top);
 	meter_since(&meter, &before);
 	in_dram = reader_pages_on(&reader, top);
-	printf("cached %ld %ld %ld %ld %ld %ld\n",
+	printf("cached %ld %ld %ld %ld %ld %ld %ld\n",
 	       promote_file_resident(&reader.file), reader.file.nr,
-	       fill_resident(&cold), cold.nr, in_dram, meter.demoted);
+	       fill_resident(&cold), cold.nr, in_dram, meter.demoted,
+	       cold.left);
 	fill_remove(&cold);
 	promote_file_remove(&reader.file);
 	return 0;
