@@ -36,10 +36,12 @@
 #define PROMOTE_EXCHANGE_MAX	512U
 /*
  * After a search without a victim the node is left alone for so many times as
- * long as it took, and for so many ms. The first searches sort out who is not a
- * victim; after so many in vain the time is doubled, up to so often.
+ * long as it took, and for so many ms; the next one looks at twice as much, up
+ * to an eighth of the node. The first searches sort out who is not a victim;
+ * after so many in vain the time is doubled, up to so often.
  */
-#define PROMOTE_SEARCH_PAUSES	64
+#define PROMOTE_SEARCH_EFFORT	9U
+#define PROMOTE_SEARCH_PAUSES	32
 #define PROMOTE_SEARCH_PAUSE_MS	20U
 #define PROMOTE_SEARCHES	32U
 #define PROMOTE_SEARCH_DOUBLINGS	10U
@@ -61,6 +63,7 @@ u32 promote_penalty_ns __read_mostly;
  * @search_ns: how long a victim has been searched for
  * @until_ms: until when the node is left alone
  * @failures: searches for a victim that were in vain, in a row
+ * @effort: how hard the next one tries; of the worker alone
  * @nr_wanted: pages that readers want to be demoted
  * @work: demotes them
  */
@@ -77,8 +80,9 @@ struct promote_node {
 	u64 search_ns;
 	u32 until_ms;
 	unsigned int failures;
+	unsigned int effort;
 	atomic_t nr_wanted;
-	struct work_struct work;
+	struct delayed_work work;
 };
 
 /* Of all possible nodes; NULL if there was no memory. */
@@ -128,13 +132,14 @@ enum promote_exchange promote_exchange_state(int nid)
 	if (!promote_lower_takes(&targets))
 		return PROMOTE_EXCHANGE_FULL;
 	node = promote_nodes + nid;
-	if (READ_ONCE(node->failures) &&
+	if (READ_ONCE(node->failures) > PROMOTE_SEARCHES &&
 	    time_before32(promote_now_ms(), READ_ONCE(node->until_ms)))
 		return PROMOTE_EXCHANGE_NO_VICTIM;
 	return PROMOTE_EXCHANGE_OPEN;
 }
 
-static void promote_no_victim(struct promote_node *node, u64 took_ns)
+/* Return: for how long to leave the node alone, in ms. */
+static u32 promote_no_victim(struct promote_node *node, u64 took_ns)
 {
 	u32 pause_ms = PROMOTE_SEARCH_PAUSE_MS +
 		       div_u64(took_ns * PROMOTE_SEARCH_PAUSES, NSEC_PER_MSEC);
@@ -142,17 +147,21 @@ static void promote_no_victim(struct promote_node *node, u64 took_ns)
 
 	if (failures > PROMOTE_SEARCHES)
 		pause_ms <<= failures - PROMOTE_SEARCHES;
+	node->effort = min(node->effort + 1, PROMOTE_SEARCH_EFFORT);
 	WRITE_ONCE(node->until_ms, promote_now_ms() + pause_ms);
 	WRITE_ONCE(node->failures, min(failures, PROMOTE_SEARCHES +
 						 PROMOTE_SEARCH_DOUBLINGS));
+	return pause_ms;
 }
 
 static void promote_exchange_workfn(struct work_struct *work)
 {
-	struct promote_node *node = container_of(work, struct promote_node, work);
+	struct promote_node *node = container_of(to_delayed_work(work),
+						 struct promote_node, work);
 	unsigned int nr = atomic_xchg(&node->nr_wanted, 0);
 	int nid = node - promote_nodes;
 	unsigned long nr_demoted;
+	u32 pause_ms;
 	u64 start, took;
 
 	if (!nr || promote_exchange_state(nid) != PROMOTE_EXCHANGE_OPEN)
@@ -160,16 +169,25 @@ static void promote_exchange_workfn(struct work_struct *work)
 	start = task_sched_runtime(current);
 	nr_demoted = demote_node_pages(NODE_DATA(nid),
 				       clamp(nr, PROMOTE_EXCHANGE_MIN,
-					     PROMOTE_EXCHANGE_MAX));
+					     PROMOTE_EXCHANGE_MAX),
+				       node->effort);
 	took = task_sched_runtime(current) - start;
 
 	guard(spinlock)(&node->lock);
 	node->search_ns += took;
 	if (!nr_demoted) {
-		promote_no_victim(node, took);
+		pause_ms = promote_no_victim(node, took);
+		/* Those who wait for it may not come by before it is found. */
+		if (node->failures > PROMOTE_SEARCHES)
+			return;
+		atomic_set(&node->nr_wanted, nr);
+		queue_delayed_work(promote_wq, &node->work,
+				   msecs_to_jiffies(pause_ms));
 		return;
 	}
 	WRITE_ONCE(node->failures, 0);
+	if (nr_demoted >= nr && node->effort)
+		node->effort--;
 	node->nr_demoted += nr_demoted;
 	node->demote_ns = promote_cost_learn(node->demote_ns, node->search_ns,
 					     nr_demoted);
@@ -189,7 +207,8 @@ void promote_exchange_ask(int nid, unsigned int nr_pages)
 
 	if (atomic_read(&node->nr_wanted) < nr_pages)
 		atomic_set(&node->nr_wanted, nr_pages);
-	queue_work_node(nid, promote_wq, &node->work);
+	/* Not if it waits, after a search in vain. */
+	queue_delayed_work(promote_wq, &node->work, 0);
 }
 
 /*
@@ -264,18 +283,15 @@ static void promote_reader_follow(struct promote_reader *reader,
  * promote_reader_settle - put on the account of a reader what it has earned
  * @reader: the current task's
  * @nid: the node to which it wants to promote
- * @nr_wanted: how many pages
  *
  * Context: Process context.
  */
-void promote_reader_settle(struct promote_reader *reader, int nid,
-			   unsigned int nr_wanted)
+void promote_reader_settle(struct promote_reader *reader, int nid)
 {
 	struct promote_node *node = promote_nodes + nid;
 	s64 income = promote_income(reader->ran_ns, reader->nr_accesses,
 				    promote_node_penalty_ns(nid));
 	u32 now_ms = promote_now_ms();
-	s64 lacks;
 
 	income = promote_account_advance(&reader->account, income,
 					 reader->ran_ns, reader->nr_accesses);
@@ -287,12 +303,8 @@ void promote_reader_settle(struct promote_reader *reader, int nid,
 	node->earned_ns += income;
 	promote_pool_add(&node->pool,
 			 promote_account_earn(&reader->account, income));
-	lacks = (u64)nr_wanted * (node->promote_ns + node->demote_ns) -
-		reader->account.credit_ns;
-	if (lacks > 0)
-		reader->account.credit_ns +=
-			promote_pool_draw(&node->pool, lacks, now_ms,
-					  &reader->window);
+	promote_account_draw(&reader->account, &node->pool, now_ms,
+			     &reader->window);
 	promote_reader_follow(reader, node);
 	trace_promote_budget(nid, income, reader->account.credit_ns,
 			     node->pool.credit_ns, reader->account.threshold_ms);
@@ -396,7 +408,7 @@ static int __init promote_budget_init(void)
 		struct promote_node *node = promote_nodes + nid;
 
 		spin_lock_init(&node->lock);
-		INIT_WORK(&node->work, promote_exchange_workfn);
+		INIT_DELAYED_WORK(&node->work, promote_exchange_workfn);
 		node->promote_ns = PROMOTE_COST_NS;
 		node->demote_ns = PROMOTE_COST_NS;
 	}

@@ -58,8 +58,7 @@ static inline bool promote_reader_looks(struct promote_reader *reader)
 
 void promote_reader_sampled(struct promote_reader *reader, unsigned int order);
 u32 promote_reader_cost(const struct promote_reader *reader);
-void promote_reader_settle(struct promote_reader *reader, int nid,
-			   unsigned int nr_wanted);
+void promote_reader_settle(struct promote_reader *reader, int nid);
 void promote_reader_spend(struct promote_reader *reader, u64 took_ns,
 			  unsigned int nr_moved);
 void promote_reader_exit(struct promote_reader *reader);

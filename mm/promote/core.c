@@ -46,15 +46,37 @@
  * from where the reader runs, that the cpuset and the memory policy of the
  * reader and the memory cgroup of the file allow and that has headroom: free
  * memory above the promotion watermark and a margin. kswapd reclaims up to
- * that watermark, so headroom is not memory that demotion has just freed.
- * Without headroom there is no promotion. What is hot then stays where it is:
- * no worse than without.
+ * that watermark, and the margin is for what it frees beyond it, so headroom is
+ * not memory that demotion has just freed.
+ *
+ * *Budget.* Without headroom a page can only be exchanged for a colder one. That
+ * costs the time to promote p and to demote d, and is worth it only if the page
+ * is read often after that, which nobody knows. So a reader may lose only
+ * little by it: for a time R in which it ran and read n pages from a lower tier,
+ * each of which took longer by the penalty c, its account is credited with::
+ *
+ *      min(R / 100, n * c / 4)
+ *
+ * and charged with p + d, as measured, for each page. c follows from the abstract
+ * distances of the tiers. The hot threshold of the reader follows the account: it
+ * falls while more is found hot than can be paid for, so that the hottest go
+ * first, and rises while less is. When the rate of slow accesses rises above its
+ * average the working set has shifted, and the reader gets income of later in
+ * advance. Each reader has an account of its own, so that who thrashes spends
+ * nobody else's credit; what it cannot save up goes to a pool of the node, of
+ * which all get equal shares. A reader that pays looks at one access in 16, at
+ * random, and counts it for 16: to look at all would cost more than 1 %.
+ *
+ * The victims are demoted by a worker of the node. It is not reclaim: what cannot
+ * be demoted stays, and so does what a cgroup has below memory.low. Without
+ * demotion, a target for it, room there, or a victim, there is no promotion
+ * without headroom; what is hot stays where it is, no worse than without. The
+ * rate limit of NUMA balancing holds for promotion without headroom, of mapped
+ * and unmapped pages together. A cgroup at its own limit demotes while the node
+ * has headroom: who promotes what is charged to it pays, too.
  *
  * *When the guess is wrong*, a page was moved for nothing: it costs the copy,
- * and memory that was free. Pressure on the node cannot make it repeat, because
- * what demotion frees is not headroom. Pressure on a memory cgroup can: its
- * reclaim demotes while the node has room. Pacing then bounds the cost to the
- * reader's own.
+ * and memory that was free, or what the budget allows.
  *
  * *What cannot be moved* is tried again once a second at most while it stays
  * hot: a recorded folio is noted as accessed in the future. A node that had no
@@ -64,11 +86,12 @@
  * Implementation: promote_pagecache_key is on while the feature is enabled
  * *and* NUMA balancing is in memory tiering mode *and* there is memory below
  * the top tier; a machine with one tier pays nothing. pagecache.c records and
- * drains, promo_list.c is the list, mover.c checks, groups and moves,
- * policy.c decides. task_struct has the list, allocated by the first drain,
- * the task_work, which is apart because it is queued before that, and the time
- * until which it pauses: for a second after a drain that had no list or no
- * target the task notes nothing, and leaves what is hot to others.
+ * drains, promo_list.c is the list, target.c chooses the node, mover.c checks,
+ * groups and moves, budget.c keeps the accounts and demotes, policy.c decides.
+ * task_struct has the list, allocated by the first drain, the task_work, which is
+ * apart because it is queued before that, and whether it pauses: for a second
+ * after a drain that had no list or no target the task notes nothing, and leaves
+ * what is hot to others. A reader that samples pauses between the samples.
  */
 #include <linux/init.h>
 #include <linux/mutex.h>

@@ -38,8 +38,12 @@ u32 promote_min_gap_ms __read_mostly = 16;
 
 /* Where there is no headroom candidates wait for each other, up to so many pages */
 #define PROMOTE_PAID_PAGES	32U
+/* and for some credit, or a look costs more than it moves, */
+#define PROMOTE_PAID_CREDIT_NS	(100 * NSEC_PER_USEC)
 /* and for credit, up to so many folios. */
 #define PROMOTE_PAID_WAITING	64U
+/* Accesses that earn enough to be worth settling the account */
+#define PROMOTE_SETTLE_ACCESSES	4096U
 /* How long to wait for credit, and for a page to be demoted */
 #define PROMOTE_CREDIT_WAIT_NS	(PROMOTE_WINDOW_MS * NSEC_PER_MSEC)
 #define PROMOTE_ROOM_WAIT_NS	(10 * NSEC_PER_MSEC)
@@ -125,11 +129,13 @@ static void promote_record(struct promo_list *list, struct folio *folio,
 	trace_promote_record(folio_nid(folio), order, list->nr);
 }
 
-/* A reader that has to pay comes by in every window anyway. */
+/* A reader that has to pay comes by now and then anyway. */
 static bool promote_list_is_due(const struct promo_list *list, u32 now)
 {
-	return list->reader.paying ?
-	       list->nr_pages >= PROMOTE_PAID_PAGES : promo_list_due(list, now);
+	if (!list->reader.paying)
+		return promo_list_due(list, now);
+	return list->nr_pages >= PROMOTE_PAID_PAGES &&
+	       list->reader.account.credit_ns >= PROMOTE_PAID_CREDIT_NS;
 }
 
 static void promote_drain_when_due(struct task_struct *tsk,
@@ -231,8 +237,9 @@ static noinline void promote_sample(struct task_struct *tsk,
 	u32 since_ms = promote_now_ms() - list->reader.settled_ms;
 
 	promote_reader_sampled(&list->reader, folio_order(folio));
-	if (since_ms >= PROMOTE_WINDOW_MS && promote_task_may_record(tsk) &&
-	    !list->draining)
+	if (since_ms >= PROMOTE_WINDOW_MS &&
+	    list->reader.nr_accesses >= PROMOTE_SETTLE_ACCESSES &&
+	    promote_task_may_record(tsk) && !list->draining)
 		promote_queue_work(tsk);
 }
 
@@ -374,7 +381,7 @@ static unsigned int promote_drain_paid(struct promote_mover *mover,
 	unsigned int nr_pays, nr_drained;
 
 	promote_paying_start(list);
-	promote_reader_settle(reader, mover->nid, list->nr_pages);
+	promote_reader_settle(reader, mover->nid);
 	mover->cost_ns = promote_reader_cost(reader);
 	mover->credit_ns = reader->account.credit_ns;
 	mover->paid_room = mover->room;

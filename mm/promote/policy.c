@@ -39,9 +39,9 @@
 #define PROMOTE_SHIFT_RISE_SHIFT	2
 #define PROMOTE_PAST_MIN_NS	(500ULL * 1000 * 1000)
 #define PROMOTE_PAST_MAX_NS	(8ULL * 1000 * 1000 * 1000)
-#define PROMOTE_ADVANCE_MAX_NS	(20 * 1000 * 1000)
-/* of which it pays back an eighth of its income later. */
-#define PROMOTE_REPAY_SHIFT	3
+#define PROMOTE_ADVANCE_MAX_NS	(40 * 1000 * 1000)
+/* and gives a sixteenth of its income for that later. */
+#define PROMOTE_REPAY_SHIFT	4
 /* What a node can save up, or owe */
 #define PROMOTE_POOL_MAX_NS	(10 * 1000 * 1000)
 
@@ -405,6 +405,29 @@ s64 promote_pool_draw(struct promote_pool *pool, s64 wanted_ns, u32 now_ms,
 		return 0;
 	pool->credit_ns -= drawn;
 	return drawn;
+}
+
+/**
+ * promote_account_draw - let a reader have more than it has earned
+ * @account: its account
+ * @pool: the pool of the node
+ * @now_ms: the time
+ * @last_window: the window in which it last drew, updated
+ *
+ * What others cannot use is income like any other: more may be found hot.
+ */
+void promote_account_draw(struct promote_account *account,
+			  struct promote_pool *pool, u32 now_ms,
+			  u32 *last_window)
+{
+	s64 lacks = PROMOTE_CREDIT_MAX_NS - account->credit_ns;
+	s64 drawn;
+
+	if (lacks <= 0)
+		return;
+	drawn = promote_pool_draw(pool, lacks, now_ms, last_window);
+	account->credit_ns += drawn;
+	account->supply_ns += (u64)drawn;
 }
 
 /**

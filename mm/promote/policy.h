@@ -200,6 +200,9 @@ u32 promote_cost_learn(u32 cost_ns, u64 took_ns, u32 nr_pages);
 void promote_pool_add(struct promote_pool *pool, s64 ns);
 s64 promote_pool_draw(struct promote_pool *pool, s64 wanted_ns, u32 now_ms,
 		      u32 *last_window);
+void promote_account_draw(struct promote_account *account,
+			  struct promote_pool *pool, u32 now_ms,
+			  u32 *last_window);
 struct promote_range promote_threshold_range(const struct promote_clock *clock);
 s64 promote_pace_earn(s64 credit, u64 ran);
 s64 promote_pace_spend(s64 credit, u64 took);

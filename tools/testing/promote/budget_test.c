@@ -10,7 +10,7 @@
 #define ACCOUNT_MAX	(2 * MS)
 #define OVERDRAFT	(10 * MS)
 #define POOL_MAX	(10 * MS)
-#define ADVANCE_MAX	(20 * MS)
+#define ADVANCE_MAX	(40 * MS)
 #define COST		8800U
 
 static void test_income(void)
@@ -59,10 +59,11 @@ static void test_advance(void)
 	      "advance: none for less than a quarter more");
 	check(advance(&account, 1, 128) == 2000 && account.advance_ns == 1000,
 	      "advance: as much again for more");
-	check(promote_account_advance(&account, 300, 10 * MS, 50) == 150 &&
-	      account.advance_ns == 850,
-	      "advance: is paid back with half of the income");
-	check(advance(&account, 2, 100) == 650 && !account.advance_ns,
+	check(promote_account_advance(&account, 1600, 10 * MS, 50) == 1500 &&
+	      account.advance_ns == 900,
+	      "advance: is paid back with a sixteenth of the income");
+	check(advance(&account, 15, 100) == 1000 - (900 - 14 * 62) &&
+	      !account.advance_ns,
 	      "advance: no more than it was");
 	check(advance(&account, 1, 100) == 1000, "advance: and then no more");
 	check(advance(&account, 200, 200) == 2000 &&
@@ -492,6 +493,26 @@ static void test_pool_conserves(void)
 	      "share: what is given is drawn, and no more");
 }
 
+/* The pool fills an account, and that is income. */
+static void test_account_draw(void)
+{
+	struct promote_account account = { };
+	struct promote_pool pool = { };
+	u32 window = 0;
+
+	promote_pool_add(&pool, 5 * MS);
+	promote_account_draw(&account, &pool, 1000, &window);
+	check(account.credit_ns == 2 * MS && account.supply_ns == 2 * MS &&
+	      pool.credit_ns == 3 * MS, "draw: up to what an account holds");
+	promote_account_draw(&account, &pool, 2000, &window);
+	check(account.credit_ns == 2 * MS && pool.credit_ns == 3 * MS,
+	      "draw: nothing for who has enough");
+	promote_account_spend(&account, 6 * MS);
+	promote_account_draw(&account, &pool, 3000, &window);
+	check(account.credit_ns == -MS && !pool.credit_ns,
+	      "draw: also to pay a debt");
+}
+
 int main(void)
 {
 	test_income();
@@ -515,5 +536,6 @@ int main(void)
 	test_pool_share();
 	test_pool_late();
 	test_pool_conserves();
+	test_account_draw();
 	return check_end();
 }

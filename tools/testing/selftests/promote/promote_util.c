@@ -1027,6 +1027,28 @@ int promote_fill_node(void *arg)
 	return headroom < 0;
 }
 
+/* Not ahead, or more is cached than is asked for. */
+int promote_cache_until_full(void *arg)
+{
+	const struct promote_hoarder *hoarder = arg;
+	static char buf[1 << 16];
+	long headroom, nr;
+	off_t at = 0;
+
+	if (promote_policy(MPOL_BIND, hoarder->node))
+		return 1;
+	posix_fadvise(hoarder->file->fd, 0, 0, POSIX_FADV_RANDOM);
+	while ((headroom = promote_node_headroom(hoarder->node)) > 64) {
+		for (nr = headroom / 2; nr > 0; nr -= sizeof(buf) / page_size()) {
+			if (pread(hoarder->file->fd, buf, sizeof(buf), at) !=
+			    sizeof(buf))
+				return 2;
+			at += sizeof(buf);
+		}
+	}
+	return headroom < 0;
+}
+
 /*
  * CPUs take pages from a node in batches, so it will be somewhat less; and give
  * back what they have too much when their counters are looked at, so look more

@@ -179,6 +179,16 @@ pid_t promote_background(int (*function)(void *arg), void *arg);
 void promote_end_background(pid_t pid);
 /* For promote_background(): leave no headroom on the node that arg points to. */
 int promote_fill_node(void *arg);
+/*
+ * The same: read, once, as much of a file as a node has room for without reclaim.
+ * To stay in the background: what it has itself there must not become free.
+ */
+struct promote_hoarder {
+	struct promote_file *file;
+	int node;
+};
+
+int promote_cache_until_full(void *arg);
 /* The same: leave at most so many pages for promotion. */
 struct promote_room {
 	int node;

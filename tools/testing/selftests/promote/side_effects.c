@@ -184,46 +184,14 @@ TEST_F_TIMEOUT(bystander, kswapd_sleeps_on_refusal, PROMOTE_TIMEOUT)
 	EXPECT_MOVES_NOW();
 }
 
-struct hoarder {
-	struct promote_file *file;
-	int node;
-};
-
-/*
- * Read, once, as much of a file as a node has room for without reclaim. To stay
- * in the background: what it has itself on the node must not become free.
- */
-static int cache_until_full(void *arg)
-{
-	struct hoarder *hoarder = arg;
-	size_t page = sysconf(_SC_PAGESIZE);
-	static char buf[1 << 16];
-	long headroom, nr;
-	off_t at = 0;
-
-	if (promote_policy(MPOL_BIND, hoarder->node))
-		return 1;
-	/* Not ahead, or more is cached than is asked for. */
-	posix_fadvise(hoarder->file->fd, 0, 0, POSIX_FADV_RANDOM);
-	while ((headroom = promote_node_headroom(hoarder->node)) > 64) {
-		for (nr = headroom / 2; nr > 0; nr -= sizeof(buf) / page) {
-			if (pread(hoarder->file->fd, buf, sizeof(buf), at) !=
-			    sizeof(buf))
-				return 2;
-			at += sizeof(buf);
-		}
-	}
-	return headroom < 0;
-}
-
 /* Demotion is off: who would have to make room could only be evicted. */
 TEST_F_TIMEOUT(bystander, cold_cache_is_not_evicted, PROMOTE_TIMEOUT)
 {
-	struct hoarder hoarder = { &self->cache, self->t.top };
+	struct promote_hoarder hoarder = { &self->cache, self->t.top };
 	long resident, evicted;
 
 	ASSERT_EQ(0, promote_file_sparse(&self->cache, 4UL << 30));
-	self->filler = promote_background(cache_until_full, &hoarder);
+	self->filler = promote_background(promote_cache_until_full, &hoarder);
 	ASSERT_LT(0, self->filler);
 	EXPECT_GE(64, promote_node_headroom(self->t.top));
 	resident = promote_file_resident(&self->cache);
