@@ -24,8 +24,6 @@
 
 #define ROUND_READS 262144
 #define STEP 128
-/* With the switch off: the LRU knows its pages, and four rounds to count */
-#define ROUNDS_OFF 6
 /* Of the phase after a reshuffle, where the pages are looked for */
 #define SOON 3
 
@@ -86,9 +84,10 @@ static void set_up(struct workload *work, char *argv[])
 	promote_read(PROMOTE_SWITCH, enabled, sizeof(enabled));
 	work->on = !strcmp(enabled, "true");
 	work->top = promote_top_node();
-	work->rounds[0] = atoi(argv[2]);
-	if (!work->on && work->rounds[0] > ROUNDS_OFF)
-		work->rounds[0] = ROUNDS_OFF;
+	if (!work->on && strchr(argv[2], '/'))
+		work->rounds[0] = atoi(strchr(argv[2], '/') + 1);
+	else
+		work->rounds[0] = atoi(argv[2]);
 	work->rounds[1] = atoi(argv[3]);
 	budget_read(&budget, work->top);
 	size = file_size(argv[1], budget.headroom);
@@ -99,7 +98,7 @@ static void set_up(struct workload *work, char *argv[])
 	printf("start %ld %ld\n", budget.headroom, work->reader.file.nr);
 }
 
-/* PATTERN MIB|FACTORx ROUNDS ROUNDS-AFTER-RESHUFFLE SECONDS */
+/* PATTERN MIB|FACTORx ROUNDS[/ROUNDS-OFF] ROUNDS-AFTER-RESHUFFLE SECONDS */
 static int rounds(char *argv[])
 {
 	struct workload work = { 0 };
@@ -130,8 +129,8 @@ int main(int argc, char *argv[])
 	if (!strcmp(what, "beside") && argc == 3)
 		return beside(atof(argv[2]));
 	fprintf(stderr, "usage: policy-workload "
-		"rounds uniform|linear|zipf|normal MIB|FACTORx ROUNDS "
-		"ROUNDS-AFTER-RESHUFFLE SECONDS | scan free|full SECONDS | hot MIB SECONDS"
+		"rounds uniform|linear|zipf|normal MIB|FACTORx "
+		"ROUNDS[/ROUNDS-OFF] ROUNDS-AFTER-RESHUFFLE SECONDS | scan free|full SECONDS | hot MIB SECONDS"
 		" | beside SECONDS\n");
 	return 1;
 }
