@@ -75,6 +75,16 @@ static size_t file_size(const char *text, long headroom)
 	return (size_t)number << 20;
 }
 
+/* Of a linear reader, whole passes. */
+static uint32_t round_reads(const struct reader *reader)
+{
+	uint32_t nr = reader->file.nr;
+
+	if (!reader->pattern.linear)
+		return ROUND_READS;
+	return (ROUND_READS + nr - 1) / nr * nr;
+}
+
 static void set_up(struct workload *work, char *argv[])
 {
 	char enabled[16] = "";
@@ -92,8 +102,7 @@ static void set_up(struct workload *work, char *argv[])
 	budget_read(&budget, work->top);
 	size = file_size(argv[1], budget.headroom);
 	reader_init(&work->reader, argv[0], size, atof(argv[4]));
-	reader_takes(&work->reader, work->reader.pattern.linear ? size / PAGE :
-		     ROUND_READS, STEP);
+	reader_takes(&work->reader, round_reads(&work->reader), STEP);
 	budget_read(&budget, work->top);
 	printf("start %ld %ld\n", budget.headroom, work->reader.file.nr);
 }
