@@ -23,7 +23,7 @@ policy_check_row() { # AT WORKLOAD LRUS RATES FIGURE GOAL
 	for word in ${4//,/ }; do
 		[[ $word =~ ^[0-9]+(\.[0-9]+)?$ ]] || die "$at: rate '$word' is not a number of seconds"
 	done
-	[[ $5 =~ ^(cost|worst|filled|share(:[0-9]+)?|promoted|late|cold|evicted|kept:(file|anon))$ ]] ||
+	[[ $5 =~ ^(cost|worst|filled|share(:[0-9]+)?|promoted|late(:mean)?|cold|evicted|kept:(file|anon))$ ]] ||
 		die "$at: no figure '$5', see the head of the file"
 	[[ $6 =~ ^(-|[\<\>]=[0-9.]+)$ ]] || die "$at: goal '$6': <=N, >=N or -"
 }
