@@ -5,7 +5,8 @@
  *
  *   start HEADROOM PAGES          of the DRAM node and of the file
  *   round PHASE NUMBER READS SELF OTHERS WALL PROMOTED DEMOTED
- *                                 ns, pages; phase 2 is after a reshuffle
+ *                                 ns, pages; phase 0 fills DRAM, as fast as it
+ *                                 goes; phase 2 is after a reshuffle
  *   where PHASE NUMBER PAGES SHARE BEST
  *                                 of the file in DRAM, after that round; what
  *                                 share of the reads they get, and what as many
@@ -30,7 +31,7 @@
 struct workload {
 	struct reader reader;
 	int top;
-	int rounds[2];
+	int rounds[3];		/* of each phase */
 	bool on;
 };
 
@@ -60,7 +61,7 @@ static void one_round(struct workload *work, int phase, int round)
 		return;
 	budget_read(&budget, work->top);
 	printf("budget %s\n", budget.line);
-	if (round == work->rounds[phase - 1] || (phase == 2 && round == SOON))
+	if (phase && (round == work->rounds[phase] || (phase == 2 && round == SOON)))
 		show_where(work, phase, round);
 }
 
@@ -94,30 +95,37 @@ static void set_up(struct workload *work, char *argv[])
 	promote_read(PROMOTE_SWITCH, enabled, sizeof(enabled));
 	work->on = !strcmp(enabled, "true");
 	work->top = promote_top_node();
-	if (!work->on && strchr(argv[2], '/'))
-		work->rounds[0] = atoi(strchr(argv[2], '/') + 1);
+	work->rounds[0] = atoi(argv[2]);
+	if (!work->on && strchr(argv[3], '/'))
+		work->rounds[1] = atoi(strchr(argv[3], '/') + 1);
 	else
-		work->rounds[0] = atoi(argv[2]);
-	work->rounds[1] = atoi(argv[3]);
+		work->rounds[1] = atoi(argv[3]);
+	work->rounds[2] = atoi(argv[4]);
 	budget_read(&budget, work->top);
 	size = file_size(argv[1], budget.headroom);
-	reader_init(&work->reader, argv[0], size, atof(argv[4]));
+	reader_init(&work->reader, argv[0], size, atof(argv[5]));
 	reader_takes(&work->reader, round_reads(&work->reader), STEP);
 	budget_read(&budget, work->top);
 	printf("start %ld %ld\n", budget.headroom, work->reader.file.nr);
 }
 
-/* PATTERN MIB|FACTORx ROUNDS[/ROUNDS-OFF] ROUNDS-AFTER-RESHUFFLE SECONDS */
+/*
+ * PATTERN MIB|FACTORx ROUNDS-TO-FILL ROUNDS[/ROUNDS-OFF] ROUNDS-AFTER-RESHUFFLE
+ * SECONDS
+ */
 static int rounds(char *argv[])
 {
 	struct workload work = { 0 };
+	long long pace_ns;
 	int phase, round;
 
 	set_up(&work, argv);
-	for (phase = 1; phase <= 2; phase++) {
-		if (phase == 2 && work.rounds[1])
+	pace_ns = work.reader.pace_ns;
+	for (phase = 0; phase <= 2; phase++) {
+		work.reader.pace_ns = phase ? pace_ns : 0;
+		if (phase == 2 && work.rounds[2])
 			pattern_shuffle(&work.reader.pattern);
-		for (round = 1; round <= work.rounds[phase - 1]; round++)
+		for (round = 1; round <= work.rounds[phase]; round++)
 			one_round(&work, phase, round);
 	}
 	promote_file_remove(&work.reader.file);
@@ -129,7 +137,7 @@ int main(int argc, char *argv[])
 	const char *what = argc > 1 ? argv[1] : "";
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (!strcmp(what, "rounds") && argc == 7)
+	if (!strcmp(what, "rounds") && argc == 8)
 		return rounds(argv + 2);
 	if (!strcmp(what, "scan") && argc == 4)
 		return scan(argv[2]);
@@ -137,9 +145,8 @@ int main(int argc, char *argv[])
 		return hot(atol(argv[2]) << 20, atof(argv[3]));
 	if (!strcmp(what, "beside") && argc == 3)
 		return beside(atof(argv[2]));
-	fprintf(stderr, "usage: policy-workload "
-		"rounds uniform|linear|zipf|normal MIB|FACTORx "
-		"ROUNDS[/ROUNDS-OFF] ROUNDS-AFTER-RESHUFFLE SECONDS | scan free|full SECONDS | hot MIB SECONDS"
-		" | beside SECONDS\n");
+	fprintf(stderr, "usage: policy-workload rounds PATTERN MIB|FACTORx FILL "
+		"ROUNDS[/ROUNDS-OFF] AFTER SECONDS | scan free|full SECONDS | "
+		"hot MIB SECONDS | beside SECONDS\n");
 	return 1;
 }
