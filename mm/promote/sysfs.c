@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/string_choices.h>
 #include <linux/sysfs.h>
+#include <linux/time64.h>
 
 #include "budget.h"
 #include "internal.h"
@@ -81,6 +82,22 @@ static int promote_min_gap_set(void *data, u64 val)
 DEFINE_DEBUGFS_ATTRIBUTE(promote_min_gap_fops, promote_min_gap_get,
 			 promote_min_gap_set, "%llu\n");
 
+static int promote_penalty_get(void *data, u64 *val)
+{
+	*val = READ_ONCE(promote_penalty_ns);
+	return 0;
+}
+
+static int promote_penalty_set(void *data, u64 val)
+{
+	if (val > NSEC_PER_SEC)
+		return -EINVAL;
+	WRITE_ONCE(promote_penalty_ns, val);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(promote_penalty_fops, promote_penalty_get,
+			 promote_penalty_set, "%llu\n");
+
 static int __init promote_sysfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("promote", NULL);
@@ -89,7 +106,8 @@ static int __init promote_sysfs_init(void)
 	debugfs_create_file("nodes", 0400, dir, NULL, &promote_nodes_fops);
 	debugfs_create_file("min_gap_ms", 0600, dir, NULL,
 			    &promote_min_gap_fops);
-	debugfs_create_u32("penalty_ns", 0600, dir, &promote_penalty_ns);
+	debugfs_create_file("penalty_ns", 0600, dir, NULL,
+			    &promote_penalty_fops);
 
 	if (!numa_kobj)
 		return -ENOENT;
