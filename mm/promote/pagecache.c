@@ -42,8 +42,8 @@ u32 promote_min_gap_ms __read_mostly = 16;
 #define PROMOTE_PAID_CREDIT_NS	(100 * NSEC_PER_USEC)
 /* and for credit, up to so many folios. */
 #define PROMOTE_PAID_WAITING	64U
-/* Accesses that earn enough to be worth settling the account */
-#define PROMOTE_SETTLE_ACCESSES	4096U
+/* Run time that earns enough to be worth settling; behind by a tick at most */
+#define PROMOTE_SETTLE_NS	((s64)5 * NSEC_PER_MSEC)
 /* How long to wait for credit, and for a page to be demoted */
 #define PROMOTE_CREDIT_WAIT_NS	(PROMOTE_WINDOW_MS * NSEC_PER_MSEC)
 #define PROMOTE_ROOM_WAIT_NS	(10 * NSEC_PER_MSEC)
@@ -235,10 +235,10 @@ static noinline void promote_sample(struct task_struct *tsk,
 				    struct folio *folio)
 {
 	u32 since_ms = promote_now_ms() - list->reader.settled_ms;
+	s64 ran_ns = tsk->se.sum_exec_runtime - list->runtime_ns;
 
 	promote_reader_sampled(&list->reader, folio_order(folio));
-	if (since_ms >= PROMOTE_WINDOW_MS &&
-	    list->reader.nr_accesses >= PROMOTE_SETTLE_ACCESSES &&
+	if (since_ms >= PROMOTE_WINDOW_MS && ran_ns >= PROMOTE_SETTLE_NS &&
 	    promote_task_may_record(tsk) && !list->draining)
 		promote_queue_work(tsk);
 }

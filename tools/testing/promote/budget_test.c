@@ -53,6 +53,14 @@ static void test_advance(void)
 	check(advance(&account, 40, 100) == 1000 &&
 	      advance(&account, 1, 1000) == 1000 && !account.advance_ns,
 	      "advance: none as long as little is known");
+	account = (struct promote_account) { };
+	advance(&account, 49, 100);
+	check(advance(&account, 1, 1000) == 1000 && !account.advance_ns,
+	      "advance: none just before half a second");
+	account = (struct promote_account) { };
+	advance(&account, 50, 100);
+	check(advance(&account, 1, 1000) == 2000,
+	      "advance: from half a second on");
 	account = (struct promote_account) { .credit_ns = 7 };
 	check(advance(&account, 800, 100) == 1000 &&
 	      advance(&account, 1, 123) == 1000 && !account.advance_ns,
@@ -202,6 +210,10 @@ static void test_spend(void)
 	check(account.credit_ns == -OVERDRAFT, "spend: that is bounded");
 	promote_account_spend(&account, UINT64_MAX);
 	check(account.credit_ns == -OVERDRAFT, "spend: does not overflow");
+	account.credit_ns = ACCOUNT_MAX;
+	promote_account_spend(&account, 1ULL << 63);
+	check(account.credit_ns == -OVERDRAFT,
+	      "spend: what is negative when signed is not earned");
 	account.credit_ns = ACCOUNT_MAX;
 	promote_account_spend(&account, UINT64_MAX);
 	check(account.credit_ns == -OVERDRAFT,
@@ -511,6 +523,7 @@ static void test_account_draw(void)
 	promote_account_draw(&account, &pool, 3000, &window);
 	check(account.credit_ns == -MS && !pool.credit_ns,
 	      "draw: also to pay a debt");
+	check(account.supply_ns == 5 * MS, "draw: all of it counts as supply");
 }
 
 int main(void)

@@ -30,6 +30,8 @@
 #define LIST_ENTRIES	512U
 #define PAID_PAGES	32U
 #define PAID_WAITING	64U
+#define PAID_CREDIT_NS	(100 * 1000)
+#define SETTLE_NS	(5 * NSEC_PER_MSEC)
 #define DRAIN_MS	30
 #define STALE_MS	5000U
 #define ROOM_WAIT_NS	(10 * NSEC_PER_MSEC)
@@ -513,7 +515,6 @@ static void reader_settle(struct reader *reader, u32 now_ms)
 {
 	s64 income = promote_income(reader->ran_ns, reader->nr_accesses,
 				    cfg.penalty_ns);
-	s64 wanted = (u64)reader->nr * (node.promote_ns + node.demote_ns);
 
 	income = promote_account_advance(&reader->account, income,
 					 reader->ran_ns, reader->nr_accesses);
@@ -521,11 +522,8 @@ static void reader_settle(struct reader *reader, u32 now_ms)
 	reader->nr_accesses = 0;
 	promote_pool_add(&node.pool,
 			 promote_account_earn(&reader->account, income));
-	wanted -= reader->account.credit_ns;
-	if (wanted > 0)
-		reader->account.credit_ns +=
-			promote_pool_draw(&node.pool, wanted, now_ms,
-					  &reader->window);
+	promote_account_draw(&reader->account, &node.pool, now_ms,
+			     &reader->window);
 	reader_follow(reader);
 }
 
@@ -635,7 +633,8 @@ static bool reader_is_due(const struct reader *reader, u32 now_ms)
 	u32 age_ms;
 
 	if (reader->paying)
-		return reader->nr >= PAID_PAGES;
+		return reader->nr >= PAID_PAGES &&
+		       reader->account.credit_ns >= PAID_CREDIT_NS;
 	age_ms = now_ms - reader->list[reader->head].queued_ms;
 	return reader->nr == LIST_ENTRIES ||
 	       (reader->nr && age_ms >= DRAIN_MS);
@@ -712,7 +711,8 @@ static void reader_hook(struct reader *reader, u32 nr)
 	due = reader_is_due(reader, now_ms) &&
 	      reader->now_ns >= reader->retry_ns;
 	if (due || (reader->sampling && now_ms - reader->settled_ms >=
-					PROMOTE_WINDOW_MS))
+					PROMOTE_WINDOW_MS &&
+		    reader->ran_ns >= SETTLE_NS))
 		reader_drain(reader, now_ms);
 }
 
