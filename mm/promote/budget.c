@@ -36,15 +36,16 @@
 #define PROMOTE_EXCHANGE_MAX	512U
 /*
  * After a search without a victim the node is left alone for so many times as
- * long as it took, and for so many ms; the next one looks at twice as much, up
- * to an eighth of the node. The first searches sort out who is not a victim;
- * after so many in vain the time is doubled, up to so often.
+ * long as it took, and for so many ms; the next one looks at twice as much, so
+ * often at most. The first searches sort out who is not a victim;
+ * after so many in vain the time is doubled, up to so often, and at most that.
  */
 #define PROMOTE_SEARCH_EFFORT	9U
 #define PROMOTE_SEARCH_PAUSES	32
 #define PROMOTE_SEARCH_PAUSE_MS	20U
 #define PROMOTE_SEARCHES	32U
 #define PROMOTE_SEARCH_DOUBLINGS	10U
+#define PROMOTE_SEARCH_PAUSE_MAX_MS	(30U * MSEC_PER_SEC)
 
 /* Overrides what the abstract distances say, unless 0. */
 u32 promote_penalty_ns __read_mostly;
@@ -103,7 +104,7 @@ static bool promote_lower_takes(const nodemask_t *targets)
 
 		for_each_managed_zone_pgdat(zone, NODE_DATA(nid), i, highest) {
 			if (zone_watermark_ok(zone, 0, low_wmark_pages(zone) +
-					      PROMOTE_EXCHANGE_MIN, highest, 0))
+					      PROMOTE_EXCHANGE_MAX, highest, 0))
 				return true;
 		}
 	}
@@ -132,8 +133,10 @@ enum promote_exchange promote_exchange_state(int nid)
 	if (!promote_lower_takes(&targets))
 		return PROMOTE_EXCHANGE_FULL;
 	node = promote_nodes + nid;
+	/* A time that is further ahead than a pause is past, and has wrapped. */
 	if (READ_ONCE(node->failures) > PROMOTE_SEARCHES &&
-	    time_before32(promote_now_ms(), READ_ONCE(node->until_ms)))
+	    READ_ONCE(node->until_ms) - promote_now_ms() - 1 <
+	    PROMOTE_SEARCH_PAUSE_MAX_MS)
 		return PROMOTE_EXCHANGE_NO_VICTIM;
 	return PROMOTE_EXCHANGE_OPEN;
 }
@@ -145,8 +148,10 @@ static u32 promote_no_victim(struct promote_node *node, u64 took_ns)
 		       div_u64(took_ns * PROMOTE_SEARCH_PAUSES, NSEC_PER_MSEC);
 	unsigned int failures = node->failures + 1;
 
+	pause_ms = min(pause_ms, PROMOTE_SEARCH_PAUSE_MAX_MS);
 	if (failures > PROMOTE_SEARCHES)
-		pause_ms <<= failures - PROMOTE_SEARCHES;
+		pause_ms = min(pause_ms << (failures - PROMOTE_SEARCHES),
+			       PROMOTE_SEARCH_PAUSE_MAX_MS);
 	node->effort = min(node->effort + 1, PROMOTE_SEARCH_EFFORT);
 	WRITE_ONCE(node->until_ms, promote_now_ms() + pause_ms);
 	WRITE_ONCE(node->failures, min(failures, PROMOTE_SEARCHES +
@@ -181,8 +186,8 @@ static void promote_exchange_workfn(struct work_struct *work)
 		if (node->failures > PROMOTE_SEARCHES)
 			return;
 		atomic_set(&node->nr_wanted, nr);
-		queue_delayed_work(promote_wq, &node->work,
-				   msecs_to_jiffies(pause_ms));
+		mod_delayed_work(promote_wq, &node->work,
+				 msecs_to_jiffies(pause_ms));
 		return;
 	}
 	WRITE_ONCE(node->failures, 0);
@@ -336,7 +341,7 @@ void promote_reader_spend(struct promote_reader *reader, u64 took_ns,
 }
 
 /**
- * promote_reader_exit - leave what a reader has to others
+ * promote_reader_exit - leave what a reader has, or owes, to others
  * @reader: that of an exiting task
  *
  * Context: Process context.
@@ -345,10 +350,12 @@ void promote_reader_exit(struct promote_reader *reader)
 {
 	struct promote_node *node = promote_nodes + reader->nid;
 
-	if (!reader->paying || reader->account.credit_ns <= 0)
+	s64 left = reader->account.credit_ns - reader->account.advance_ns;
+
+	if (!left)
 		return;
 	guard(spinlock)(&node->lock);
-	promote_pool_add(&node->pool, reader->account.credit_ns);
+	promote_pool_add(&node->pool, left);
 }
 
 static const char * const promote_exchange_words[] = {

@@ -261,8 +261,11 @@ static enum promote_refusal promote_batch_open(struct promote_mover *mover,
 		refusal = promote_choose_target(&ask, &mover->batch_nid,
 						&mover->room);
 	/* If no node has room for a page, all that follows is in vain. */
-	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order)
-		promote_mover_aim(mover, 1);
+	if (refusal == PROMOTE_FAIL_BUDGET && !ask.order) {
+		promote_mover_aim(mover, mover->paid ? 0 : 1);
+		/* Who pays waits for room, unless there can be none. */
+		mover->paid_room = 0;
+	}
 	mover->open = refusal == PROMOTE_ACCEPTED;
 	mover->order = ask.order;
 	mover->src_nid = folio_nid(folio);

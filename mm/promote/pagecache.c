@@ -409,6 +409,7 @@ static unsigned int promote_drain_refused(struct promo_list *list,
 	promote_count_refused(refusal, nr);
 	promo_list_clear(list);
 	list->reader.sampling = false;
+	list->reader.paying = false;
 	promote_pause();
 	return nr;
 }
@@ -421,14 +422,15 @@ static void promote_drain(struct promo_list *list)
 
 	list->mapping = NULL;
 	promote_mover_start(&mover, reader->must_pay);
-	reader->settled_ms = promote_now_ms();
 	if (mover.nid == NUMA_NO_NODE || !mover.paid)
 		reader->paying = false;
 	if (mover.nid != NUMA_NO_NODE)
 		nr_drained = mover.paid ? promote_drain_paid(&mover, list) :
 					  promote_drain_entries(&mover, list);
+	/* Without a target, ask about headroom again the next time. */
 	reader->must_pay = mover.memcg_full ||
-			   (reader->must_pay && !mover.nr_moved);
+			   (reader->must_pay && !mover.nr_moved &&
+			    mover.nid != NUMA_NO_NODE);
 	if (mover.nid == NUMA_NO_NODE)
 		nr_drained += promote_drain_refused(list, mover.refusal);
 	else
@@ -448,6 +450,7 @@ static void promote_drain_paced(struct promo_list *list)
 	u64 start = task_sched_runtime(current);
 	u64 ran = start - list->runtime_ns;
 
+	list->reader.settled_ms = promote_now_ms();
 	list->reader.ran_ns += ran;
 	list->credit_ns = promote_pace_earn(list->credit_ns, ran);
 	if (list->credit_ns > 0)

@@ -152,7 +152,7 @@ struct promote_account {
 
 /**
  * struct promote_pool - credit of a node that no reader holds
- * @credit_ns: what there is; negative if a search for victims was in vain
+ * @credit_ns: what there is; negative after readers that owed something
  * @share_ns: what one reader may draw in this window
  * @window: number of the window
  * @drawers: readers that have drawn in this window, or tried to
