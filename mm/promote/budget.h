@@ -20,7 +20,7 @@ struct seq_file;
  * @skip: accesses to skip until the next that is looked at
  * @skipped: what that one stands for
  * @random: state of the choice of @skip
- * @nr_cold: looks at cold folios since the last hot one, of some of them
+ * @hot_ms: when it last found a folio hot, or began to look
  * @sampling: not each access is looked at
  * @paying: it had to pay at the last drain
  * @must_pay: it has to even where there is headroom
@@ -35,7 +35,7 @@ struct promote_reader {
 	int skip;
 	u32 skipped;
 	u32 random;
-	u32 nr_cold;
+	u32 hot_ms;
 	bool sampling;
 	bool paying;
 	bool must_pay;

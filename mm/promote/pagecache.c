@@ -30,11 +30,11 @@ u32 promote_min_gap_ms __read_mostly = 16;
 #define PROMOTE_ASK_EVERY	16U
 
 /*
- * One look at a cold folio in so many is counted, by its PFN; after so many of
- * these in a row, no hot one between, the reader samples.
+ * After one cold folio in so many, by its PFN, a reader asks whether it has found
+ * anything hot within so many hot thresholds. If not, it samples.
  */
 #define PROMOTE_COLD_EVERY	64
-#define PROMOTE_COLD_LOOKS	8U
+#define PROMOTE_COLD_THRESHOLDS	2U
 
 /* Where there is no headroom candidates wait for each other, up to so many pages */
 #define PROMOTE_PAID_PAGES	32U
@@ -162,8 +162,11 @@ static __always_inline void promote_note_time(struct task_struct *tsk,
 static void promote_sampling(struct task_struct *tsk,
 			     struct promote_reader *reader)
 {
+	u32 threshold = READ_ONCE(sysctl_numa_balancing_hot_threshold);
+
 	reader->sampling = reader->paying ||
-			   reader->nr_cold >= PROMOTE_COLD_LOOKS;
+			   promote_now_ms() - reader->hot_ms >=
+			   threshold * PROMOTE_COLD_THRESHOLDS;
 	tsk->promo_paused = reader->sampling;
 }
 
@@ -176,7 +179,7 @@ static noinline void promote_looked_cold(struct task_struct *tsk)
 		return;
 	if (!list)
 		promote_queue_work(tsk);
-	else if (++list->reader.nr_cold == PROMOTE_COLD_LOOKS)
+	else if (!list->reader.sampling)
 		promote_sampling(tsk, &list->reader);
 }
 
@@ -212,9 +215,10 @@ VISIBLE_IF_KUNIT noinline void promote_found_hot(struct task_struct *tsk,
 	if (!promote_task_may_record(tsk) ||
 	    !promote_folio_may_have_time(folio) || (list && list->draining))
 		return;
-	if (list && list->reader.nr_cold) {
-		list->reader.nr_cold = 0;
-		promote_sampling(tsk, &list->reader);
+	if (list) {
+		list->reader.hot_ms = now;
+		if (list->reader.sampling && !list->reader.paying)
+			promote_sampling(tsk, &list->reader);
 	}
 	/* The task_work allocates it. The time stays, to be hot again. */
 	if (!list) {
@@ -471,8 +475,10 @@ static struct promo_list *promo_list_alloc(void)
 	/* Promotion is not worth an OOM kill, nor much reclaim. */
 	list = kzalloc_obj(*list, GFP_KERNEL_ACCOUNT | __GFP_NORETRY |
 			   __GFP_NOMEMALLOC | __GFP_NOWARN);
-	if (list)
+	if (list) {
 		list->runtime_ns = task_sched_runtime(current);
+		list->reader.hot_ms = promote_now_ms();
+	}
 	return list;
 }
 
